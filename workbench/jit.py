@@ -1,0 +1,103 @@
+"""One wrapper round `numba.njit` whose on-disk cache cannot go stale.
+
+numba's own cache looks at one file only: edit a function that a cached kernel calls from another file, and the kernel
+keeps the old result without a word (numba issue 1833). Here the cache folder's name is a hash of the kernel's file and
+of every workbench file it imports, directly or through others, together with the versions of numba, numpy and Python.
+"""
+
+import ast
+import functools
+import hashlib
+import os
+import platform
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+import numba
+from numba.core import caching, config
+
+from workbench.paths import cache_folder
+
+_ROOT = Path(__file__).resolve().parent
+
+
+def kernel(function):
+    """Compile a function with numba in nopython mode and keep the machine code on disk.
+
+    Kernels take floats, integers and contiguous arrays in SI units and fill arrays that the caller made. They never use
+    `fastmath` (NaN carries meaning here) or `parallel` (they are called from widget threads).
+    """
+    dispatcher = numba.njit(function)
+    if not config.DISABLE_JIT:
+        with suppress(RuntimeError):  # no writable cache folder: compile once in every process instead
+            dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
+def source_key(file: str | Path) -> str:
+    """Hash of a workbench file and of all workbench files it imports, transitively (hex, 16 characters)."""
+    seen: dict[Path, bytes] = {}
+    waiting = [Path(file).resolve()]
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        status = path.stat()
+        seen[path], imports = _digest_and_imports(path, status.st_mtime_ns, status.st_size)
+        waiting += imports
+    total = hashlib.sha256(f"{version('numba')} {version('numpy')} {sys.version} {platform.machine()}".encode())
+    for path in sorted(seen):
+        total.update(str(path).encode() + seen[path])
+    return total.hexdigest()[:16]
+
+
+@functools.cache
+def _digest_and_imports(path: Path, modified_ns: int, size: int) -> tuple[bytes, list[Path]]:
+    source = path.read_bytes()
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                package = path.relative_to(_ROOT.parent).with_suffix("").parts[: -node.level]
+                base = ".".join((*package, *filter(None, [base])))
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return hashlib.sha256(source).digest(), [found for name in names if (found := _file_of(name)) is not None]
+
+
+def _file_of(module: str) -> Path | None:
+    parts = module.split(".")
+    if parts[0] != _ROOT.name:
+        return None
+    place = _ROOT.joinpath(*parts[1:])
+    for candidate in (place.with_suffix(".py"), place / "__init__.py"):
+        if candidate.is_file() and candidate.resolve() != _ROOT / "__init__.py":
+            return candidate.resolve()
+    return None
+
+
+class _Locator(caching.UserWideCacheLocator):
+    """Puts a function's machine code under a folder named after `source_key`."""
+
+    def __init__(self, py_func, py_file):
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        base = Path(config.CACHE_DIR) if config.CACHE_DIR else cache_folder() / "kernels"
+        stem = Path(py_file).resolve()
+        name = ".".join(stem.relative_to(_ROOT).with_suffix("").parts) if stem.is_relative_to(_ROOT) else stem.stem
+        self._cache_path = os.fspath(base / f"{name}-{source_key(py_file)}")
+
+    def get_cache_path(self):
+        return self._cache_path
+
+
+class _Implementation(caching.CompileResultCacheImpl):
+    _locator_classes = [_Locator]
+
+
+class _Cache(caching.FunctionCache):
+    _impl_class = _Implementation

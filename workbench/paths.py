@@ -1,0 +1,89 @@
+"""Where facts, traces and caches live, and how a file is written so that a killed run leaves the old one."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _beside_or_inside(name: str, packed: str) -> Path:
+    checkout = _PACKAGE.parent / name
+    return checkout if checkout.is_dir() and (_PACKAGE.parent / "pyproject.toml").is_file() else _PACKAGE / packed
+
+
+def facts_folder() -> Path:
+    """The project's own `data/` folder: of the checkout when there is one, else the copy inside the wheel."""
+    return _beside_or_inside("data", "_data")
+
+
+def notebooks_folder() -> Path:
+    """The notebooks: of the checkout when there is one, else the copy inside the wheel."""
+    return _beside_or_inside("notebooks", "_notebooks")
+
+
+def figures_folder() -> Path:
+    """Where a run writes unless told otherwise: `figures/out` under the current folder."""
+    return Path("figures") / "out"
+
+
+def user_data_folder() -> Path:
+    """Where downloads and this machine's own profile live (`WORKBENCH_HOME`, else the platform's data folder)."""
+    if home := os.environ.get("WORKBENCH_HOME"):
+        return Path(home).expanduser()
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "workbench"
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels and other rebuildable things live (`WORKBENCH_CACHE`, else the user's cache folder)."""
+    if cache := os.environ.get("WORKBENCH_CACHE"):
+        return Path(cache).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "workbench"
+
+
+def trace_folders() -> list[Path]:
+    """Folders searched for real trace files, first hit wins: `WORKBENCH_DATA`/traces, then our own downloads."""
+    folders = []
+    if given := os.environ.get("WORKBENCH_DATA"):
+        folders += [Path(given).expanduser() / "traces", Path(given).expanduser()]
+    return [*folders, user_data_folder() / "traces"]
+
+
+def measured_folder() -> Path | None:
+    """The folder of other people's GPU measurements (`WORKBENCH_DATA`/measured), or None where it is absent."""
+    if not (given := os.environ.get("WORKBENCH_DATA")):
+        return None
+    folder = Path(given).expanduser() / "measured"
+    return folder if folder.is_dir() else None
+
+
+def write_atomic(path: str | Path, write: bytes | str | Callable[[Path], object]) -> Path:
+    """Write a file beside its place and rename it there, so that readers see the old file or the new one, whole.
+
+    Parameters:
+        path: the file to make; its folder is created.
+        write: the content, or a function that is given a temporary path in the same folder and fills it.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        if callable(write):
+            write(temporary)
+        else:
+            temporary.write_bytes(write.encode() if isinstance(write, str) else write)
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    return path

@@ -1,15 +1,12 @@
-"""What an experiment hands back: verdicts, agreements and sources as plain frozen records, and their tables."""
+"""What an experiment hands back: verdicts and agreements as plain frozen records, and their tables."""
 
 import math
 from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
 
-Status = Literal["published", "datasheet", "measured", "fitted", "inferred", "computed", "mentioned", "chosen", "user"]
-"""Where a number comes from. *mentioned*: a source names it without saying it was used (never a default);
-*chosen*: a parameter of ours that no source gives; *user*: set by whoever ran the experiment."""
+from workbench.records import Record
 
 Reading = Literal["reproduced", "differs", "undecided", "not comparable", "not possible", "fitted", "computed"]
 """What a verdict reads. Only the first five judge a published value. *fitted*: the quantity was calibrated on the very
@@ -17,12 +14,6 @@ value it is laid beside; *computed*: the value beside it is somebody's calculati
 two counts as reproduced."""
 
 Strength = Literal["exact", "within 1 %", "within 5 %", "within 10 %", "within 30 %", "band", "ordering"]
-
-
-class Record(BaseModel):
-    """Base of all records here: frozen, and closed to unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 class Verdict(Record):
@@ -73,16 +64,6 @@ class Agreement(Record):
     def agrees(self) -> bool:
         """Whether the difference lies within what is allowed."""
         return self.allowed[0] <= self.difference <= self.allowed[1]
-
-
-class Source(Record):
-    """Where one number that the result shows or uses comes from."""
-
-    quantity: str
-    value: str
-    unit: str = ""
-    status: Status
-    source: str
 
 
 def interval95(values: Sequence[float]) -> tuple[float, float] | None:

@@ -51,7 +51,7 @@ class Schedule(NamedTuple):
 
 
 def from_transfers(
-    name: str, nodes: int, blocks: int, holders: tuple[int, ...], transfers: np.ndarray | list[tuple[int, int, int, int]]
+    name: str, nodes: int, blocks: int, holders: tuple[int, ...], transfers: np.ndarray | list[tuple]
 ) -> Schedule:
     """Make a schedule from rows (step, source, target, block) in any order."""
     rows = np.asarray(transfers, dtype=np.int32).reshape(-1, 4)

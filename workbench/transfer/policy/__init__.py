@@ -1,0 +1,54 @@
+"""Multicast schedules as pure functions: who sends which block to whom, and in which step."""
+
+from workbench.transfer.policy.binomial import binomial_pipeline
+from workbench.transfer.policy.check import arrivals, check
+from workbench.transfer.policy.faasnet import faasnet_tree, fibonacci_tree
+from workbench.transfer.policy.k_way import block_order, k_way, sub_groups
+from workbench.transfer.policy.multi_chain import chain_members, multi_chain
+from workbench.transfer.policy.order import by_bandwidth, renumber
+from workbench.transfer.policy.replan import replan
+from workbench.transfer.policy.schedule import Schedule, from_columns, from_transfers
+from workbench.transfer.policy.sharded import sharded
+from workbench.transfer.policy.table import (
+    SCHEDULES,
+    ScheduleKind,
+    log2_ceiling,
+    lower_bound,
+    make_schedule,
+    step_form,
+    steps,
+)
+from workbench.transfer.policy.trees import binary_tree, binomial_tree
+from workbench.transfer.policy.unicast import chain, ring_broadcast, sequential
+
+__all__ = [
+    "SCHEDULES",
+    "Schedule",
+    "ScheduleKind",
+    "arrivals",
+    "binary_tree",
+    "binomial_pipeline",
+    "binomial_tree",
+    "block_order",
+    "by_bandwidth",
+    "chain",
+    "chain_members",
+    "check",
+    "faasnet_tree",
+    "fibonacci_tree",
+    "from_columns",
+    "from_transfers",
+    "k_way",
+    "log2_ceiling",
+    "lower_bound",
+    "make_schedule",
+    "multi_chain",
+    "renumber",
+    "replan",
+    "ring_broadcast",
+    "sequential",
+    "sharded",
+    "step_form",
+    "steps",
+    "sub_groups",
+]

@@ -55,9 +55,23 @@ def from_transfers(
 ) -> Schedule:
     """Make a schedule from rows (step, source, target, block) in any order."""
     rows = np.asarray(transfers, dtype=np.int32).reshape(-1, 4)
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    step, source, target, block = (np.ascontiguousarray(rows[:, column]) for column in range(4))
-    return Schedule(name, nodes, blocks, holders, step, source, target, block)
+    return from_columns(name, nodes, blocks, holders, *rows.T)
+
+
+def from_columns(
+    name: str,
+    nodes: int,
+    blocks: int,
+    holders: tuple[int, ...],
+    step: np.ndarray,
+    source: np.ndarray,
+    target: np.ndarray,
+    block: np.ndarray,
+) -> Schedule:
+    """Make a schedule from four columns of equal length, one entry a transfer, in any order."""
+    columns = [np.asarray(column, dtype=np.int32) for column in (step, source, target, block)]
+    by_step = np.lexsort((columns[1], columns[0]))
+    return Schedule(name, nodes, blocks, holders, *(column[by_step] for column in columns))
 
 
 def check_size(nodes: int, blocks: int) -> None:

@@ -1,0 +1,97 @@
+"""Whether a schedule, ours or a user's own, obeys the rules of the one-port model and delivers everything."""
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.transfer.policy.schedule import Schedule
+
+NEVER = np.iinfo(np.int64).max
+
+
+def check(schedule: Schedule, held: np.ndarray | None = None, absent: tuple[int, ...] = ()) -> Schedule:
+    """Return the schedule unchanged if it is valid, else say in one sentence what is wrong and where.
+
+    A valid schedule names existing nodes and blocks, lets a node send and receive at most one block a step, sends only
+    what the sender held before the step, never delivers a block twice, and leaves every node with every block
+    (lambdascale dossier §2.0).
+
+    Parameters:
+        schedule: the schedule; rows in messages count its transfers from 1.
+        held: bool (nodes, blocks), what nodes hold before step 0 where that is more than the holders' complete copies.
+        absent: nodes that take no part (dead ones); they need not end up complete.
+
+    Errors: `InputError` for the first rule that is broken.
+    """
+    _check_columns(schedule)
+    step, source, target, block = (column.astype(np.int64) for column in schedule[4:])
+    busy = step * schedule.nodes
+    for verb, node in (("sends", source), ("receives", target)):
+        if (row := _second_of_a_pair(busy + node)) is not None:
+            raise _error(row, f"node {node[row]} {verb} two blocks in step {step[row]}", f"move one {verb[:-1]} away")
+    present = arrivals(schedule, held)
+    if (row := _first(present[source, block] > step)) is not None:
+        name = f"node {source[row]} sends block {block[row]} in step {step[row]}"
+        when = present[source[row], block[row]]
+        reason = "which it never holds" if when == NEVER else f"which it holds only after step {when - 1}"
+        raise _error(row, f"{name}, {reason}", "send it later or deliver it earlier")
+    given = present == 0
+    again = given[target, block]
+    if (row := _first(again)) is None:
+        row = _second_of_a_pair(target * schedule.blocks + block)
+    if row is not None:
+        raise _error(row, f"node {target[row]} gets block {block[row]} which it holds already", "drop the transfer")
+    missing = present == NEVER
+    missing[list(absent)] = False
+    if missing.any():
+        node, lost = np.argwhere(missing)[0]
+        raise InputError(f"schedule {schedule.name!r} never gives block {lost} to node {node}", "add the transfer")
+    return schedule
+
+
+def arrivals(schedule: Schedule, held: np.ndarray | None = None) -> np.ndarray:
+    """Number of steps after which each node holds each block, int64 (nodes, blocks); 0 for what it held at first.
+
+    Blocks that never arrive read `NEVER`; of several deliveries the first counts.
+    """
+    present = np.full((schedule.nodes, schedule.blocks), NEVER)
+    backwards = slice(None, None, -1)
+    present[schedule.target[backwards], schedule.block[backwards]] = schedule.step[backwards].astype(np.int64) + 1
+    present[list(schedule.holders)] = 0
+    if held is not None:
+        present[held] = 0
+    return present
+
+
+def _check_columns(schedule: Schedule) -> None:
+    lengths = {len(column) for column in schedule[4:]}
+    if len(lengths) > 1:
+        raise InputError("the columns step, source, target and block differ in length", "give one entry a transfer")
+    if not schedule.holders:
+        raise InputError(f"schedule {schedule.name!r} has no holder", "name the nodes that hold all blocks at first")
+    limits = (
+        ("step", schedule.step, NEVER, "is negative"),
+        ("source", schedule.source, schedule.nodes, f"is not one of the {schedule.nodes} nodes"),
+        ("target", schedule.target, schedule.nodes, f"is not one of the {schedule.nodes} nodes"),
+        ("block", schedule.block, schedule.blocks, f"is not one of the {schedule.blocks} blocks"),
+    )
+    for name, column, end, problem in limits:
+        if (row := _first((column < 0) | (column >= end))) is not None:
+            raise _error(row, f"{name} {column[row]} {problem}", "correct the number", field=name)
+    if (row := _first(schedule.source == schedule.target)) is not None:
+        raise _error(row, f"node {schedule.source[row]} sends to itself", "drop the transfer")
+    if (row := _first(np.diff(schedule.step) < 0)) is not None:
+        raise _error(row + 1, "the transfers are not sorted by step", "sort them or use from_transfers")
+
+
+def _first(wrong: np.ndarray) -> int | None:
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def _second_of_a_pair(keys: np.ndarray) -> int | None:
+    order = np.argsort(keys, kind="stable")
+    equal = np.flatnonzero(np.diff(keys[order]) == 0)
+    return int(order[equal + 1].min()) if len(equal) else None
+
+
+def _error(row: int, problem: str, remedy: str, field: str | None = None) -> InputError:
+    return InputError(problem, remedy, row=row + 1, field=field)

@@ -1,0 +1,83 @@
+"""Several sources at once: sub-groups that send the same blocks in rotated orders (λScale's Algorithm 1)."""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from workbench.errors import UnknownName, UserError
+from workbench.transfer.policy.binomial import binomial_pipeline
+from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+
+BlockOrder = Literal["contiguous", "strided", "half", "naive"]
+"""How sub-groups order the blocks. *contiguous*: chunks of neighbouring blocks, rotated (the paper); *strided*: chunk i
+holds blocks i, i+k, i+2k, … (the artifact); *half*: strided with half as many chunks; *naive*: all groups alike."""
+
+
+def k_way(nodes: int, blocks: int, sources: int = 2, order: BlockOrder = "contiguous", parts: int = 1) -> Schedule:
+    """k complete copies feed k sub-groups, each a binomial pipeline over its own rotation of the blocks.
+
+    The destinations hold one complete copy *jointly* after ⌈b/k⌉ steps instead of b; that every node holds everything
+    still takes b - 1 + ⌈log2 L⌉ steps for the largest sub-group of L nodes (lambdascale dossier §2.5).
+
+    Parameters:
+        nodes: all nodes, the sources included; nodes 0..sources-1 are the sources.
+        blocks: blocks that are ordered and rotated (execution blocks where `parts` > 1).
+        sources: number of complete copies k, at least 1 and below `nodes`.
+        order: see `BlockOrder`.
+        parts: transfer blocks that each block is sent as; block e becomes blocks e·parts to e·parts + parts - 1.
+
+    Errors: `UserError` for sizes that leave nothing to do, `UnknownName` for an unknown order.
+
+    >>> k_way(8, 16, sources=2).steps
+    17
+    """
+    check_size(nodes, blocks)
+    if parts < 1:
+        raise UserError(f"A block is sent as at least 1 part, got {parts}; raise parts.")
+    columns = []
+    for group, members in enumerate(sub_groups(nodes, sources)):
+        if len(members) == 1:
+            continue
+        sent = (np.array(block_order(group, sources, blocks, order))[:, None] * parts + np.arange(parts)).ravel()
+        plan = binomial_pipeline(len(members), len(sent))
+        who = np.array(members)
+        columns.append((plan.step, who[plan.source], who[plan.target], sent[plan.block]))
+    gathered = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return from_columns("k_way", nodes, blocks * parts, tuple(range(sources)), *gathered)
+
+
+def sub_groups(nodes: int, sources: int) -> list[list[int]]:
+    """The nodes of each sub-group, its source first; sizes ⌊N/k⌋ or one more, the larger groups first.
+
+    >>> sub_groups(7, 3)
+    [[0, 3, 4], [1, 5], [2, 6]]
+    """
+    if not 1 <= sources < nodes:
+        raise UserError(f"{nodes} nodes can have 1 to {nodes - 1} sources, got {sources}; change sources or nodes.")
+    small, larger = divmod(nodes, sources)
+    groups, first = [], sources
+    for group in range(sources):
+        added = small - 1 + (group < larger)
+        groups.append([group, *range(first, first + added)])
+        first += added
+    return groups
+
+
+def block_order(group: int, sources: int, blocks: int, order: BlockOrder = "contiguous") -> list[int]:
+    """The order in which a sub-group sends the blocks: its own chunk first, then the next ones, cyclically.
+
+    >>> block_order(1, 2, 4), block_order(1, 2, 4, "strided")
+    ([2, 3, 0, 1], [1, 3, 0, 2])
+    """
+    if order not in get_args(BlockOrder):
+        raise UnknownName("block order", order, get_args(BlockOrder))
+    if order == "naive":
+        return list(range(blocks))
+    chunks = max(1, sources // 2) if order == "half" else sources
+    if order == "contiguous":
+        length = -(-blocks // chunks)
+        parts = [range(length * chunk, min(length * (chunk + 1), blocks)) for chunk in range(chunks)]
+    else:
+        parts = [range(chunk, blocks, chunks) for chunk in range(chunks)]
+    first = group % chunks
+    return [block for part in parts[first:] + parts[:first] for block in part]

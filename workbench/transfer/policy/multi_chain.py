@@ -1,0 +1,51 @@
+"""Several chains side by side, each with its own source or all fed by one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.errors import UserError
+from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+
+
+def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> Schedule:
+    """c chains carry the whole message to their own targets (blitzscale dossier §2.2).
+
+    With one source (its single port gives every block to each chain's head in turn) a chain advances one block in c
+    steps: c·m + ⌈targets/c⌉ - 1 steps if c divides the targets. With c sources each chain is an ordinary one.
+    Targets join the chains round-robin, lowest number first. Several chains cost time but give several tails, and only
+    a tail can serve while it loads.
+
+    Parameters:
+        nodes: all nodes, the sources included; nodes 0..sources-1 are the sources.
+        chains: number of chains; at most as many as targets.
+        sources: 1, or as many as chains.
+
+    >>> multi_chain(9, 10, chains=2).steps, multi_chain(10, 10, chains=2, sources=2).steps
+    (23, 13)
+    """
+    check_size(nodes, blocks)
+    if sources not in (1, chains):
+        raise UserError(f"{chains} chains start from 1 source or from {chains}, got {sources}; change sources.")
+    members = chain_members(range(sources, nodes), chains)
+    pace = 1 if sources == chains else chains
+    columns = []
+    for chain, targets in enumerate(members):
+        head = chain if sources == chains else 0
+        hop, block = (grid.ravel() for grid in np.indices((len(targets), blocks)))
+        path = np.array([head, *targets])
+        start = 0 if sources == chains else chain
+        columns.append((pace * block + start + hop, path[hop], path[hop + 1], block))
+    gathered = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return from_columns("multi_chain", nodes, blocks, tuple(range(sources)), *gathered)
+
+
+def chain_members(targets: Sequence[int], chains: int) -> list[list[int]]:
+    """Targets of each chain from its head to its tail, dealt out round-robin.
+
+    >>> chain_members([3, 4, 5, 6, 7], 2)
+    [[3, 5, 7], [4, 6]]
+    """
+    if not 1 <= chains <= len(targets):
+        raise UserError(f"{len(targets)} targets form 1 to {len(targets)} chains, got {chains}; change chains.")
+    return [list(targets[chain::chains]) for chain in range(chains)]

@@ -1,0 +1,13 @@
+"""The modules that hold the catalogue's entries, imported when the catalogue is first asked for."""
+
+import functools
+from importlib import import_module
+
+MODULES = ("lambdascale", "blitzscale", "theory")
+
+
+@functools.cache
+def load() -> None:
+    """Import every module of entries."""
+    for name in MODULES:
+        import_module(f"workbench.catalogue.{name}")

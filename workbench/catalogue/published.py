@@ -1,0 +1,111 @@
+"""Published points, catalogue rows and common claims: facts read from `data/`, with their sources."""
+
+import functools
+import math
+from pathlib import Path
+
+import polars as pl
+
+from workbench.errors import InputError
+from workbench.paths import facts_folder
+
+COLUMNS = ("experiment", "series", "x", "value", "low", "high", "unit", "kind", "source")
+KINDS = ("published", "read off a figure", "recorded in the artifact", "rerun", "secondary", "computed", "user")
+
+
+@functools.cache
+def _all() -> pl.DataFrame:
+    folder = facts_folder() / "published"
+    files = sorted(path for path in folder.glob("*.csv") if path.name != "rows.csv")
+    return pl.concat([read_points(path) for path in files])
+
+
+def published(experiment: str) -> pl.DataFrame:
+    """Published points of one experiment (columns: see `COLUMNS`); an empty table where there are none."""
+    return _all().filter(pl.col("experiment") == experiment)
+
+
+def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame:
+    """Read a file of published points, ours or a reader's own.
+
+    A reader's own file needs `series`, `x`, `value` (or `low` and `high`) and may leave the rest out: `experiment` is
+    then the one being run, `kind` reads "user" and `source` is the file's name.
+
+    Raises:
+        InputError: names file, row, column and remedy.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("no such file", "give the path of a CSV file of points", file=path)
+    try:
+        table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        problem = str(error).splitlines()[0].rstrip(".")
+        raise InputError(
+            f"not a readable CSV file ({problem})", "save it as UTF-8 with a header line", file=path
+        ) from None
+    unknown = [name for name in table.columns if name not in COLUMNS]
+    if unknown:
+        raise InputError(
+            "unknown column", f"use only the columns {', '.join(COLUMNS)}", file=path, row=1, field=unknown[0]
+        )
+    for name in ("series", "x"):
+        if name not in table.columns:
+            raise InputError("column is missing", "add it to the header and to every row", file=path, row=1, field=name)
+    defaults = {"experiment": experiment or "", "kind": "user", "source": path.name, "unit": ""}
+    table = table.with_columns(
+        pl.lit(defaults.get(name)).cast(pl.String).alias(name) for name in COLUMNS if name not in table.columns
+    ).select(COLUMNS)
+    for name in ("value", "low", "high"):
+        table = table.with_columns(_numbers(table[name], path, name))
+    _check_rows(table, path)
+    return table
+
+
+def text_of(row: dict) -> str:
+    """A published point as text: its value, or its band."""
+    if row["value"] is None:
+        return f"{row['low']:.6g} to {row['high']:.6g}"
+    return f"{row['value']:.6g}"
+
+
+def _numbers(column: pl.Series, path: Path, name: str) -> pl.Series:
+    numbers = []
+    for index, text in enumerate(column.to_list()):
+        try:
+            number = None if text is None or text.strip() == "" else float(text)
+        except ValueError:
+            number = math.nan
+        if number is not None and not math.isfinite(number):
+            raise InputError(
+                f"{text!r} is not a number", "give a number or leave it empty", file=path, row=index + 2, field=name
+            )
+        numbers.append(number)
+    return pl.Series(name, numbers, dtype=pl.Float64)
+
+
+def _check_rows(table: pl.DataFrame, path: Path) -> None:
+    for index, row in enumerate(table.iter_rows(named=True)):
+        line = index + 2
+        if row["value"] is None and (row["low"] is None or row["high"] is None):
+            raise InputError(
+                "a point needs a value, or low and high", "fill them in", file=path, row=line, field="value"
+            )
+        if row["low"] is not None and row["high"] is not None and row["low"] > row["high"]:
+            raise InputError("low is above high", "swap them", file=path, row=line, field="low")
+        if row["kind"] not in KINDS:
+            raise InputError(
+                f"{row['kind']!r} is no kind", f"use one of {', '.join(KINDS)}", file=path, row=line, field="kind"
+            )
+
+
+@functools.cache
+def rows() -> pl.DataFrame:
+    """Every row of every paper's catalogue: what it plots, how it is judged, or why it cannot be done."""
+    return pl.read_csv(facts_folder() / "published" / "rows.csv", infer_schema=False).fill_null("")
+
+
+@functools.cache
+def claims() -> pl.DataFrame:
+    """What is commonly said about the papers, and whether it is so."""
+    return pl.read_csv(facts_folder() / "claims.csv", infer_schema=False).fill_null("")

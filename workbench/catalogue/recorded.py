@@ -1,0 +1,46 @@
+"""Recorded real runs: what readers without torch see beside formula and simulation, marked as recorded."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.spec import Spec
+from workbench.errors import UserError
+from workbench.paths import facts_folder, write_atomic
+
+
+def recorded_file(experiment: str) -> Path:
+    """Where the recorded run of an experiment lies."""
+    return facts_folder() / "recorded" / f"{experiment.replace('/', '-')}.json"
+
+
+def record(outcome: Outcome) -> Path:
+    """Keep the real part of a run as the recorded one, with its machine, versions, date and parameters."""
+    tables = {name: table.filter(pl.col("backend") == "torch") for name, table in outcome.tables.items()}
+    if not any(len(table) for table in tables.values()):
+        raise UserError(f"{outcome.experiment}: this run has no torch part to record.")
+    document = {
+        "experiment": outcome.experiment,
+        "origin": outcome.origin,
+        "parameters": {name: getattr(value, "name", value) for name, value in outcome.parameters.items()},
+        "tables": {
+            name: table.drop("backend").to_dict(as_series=False) for name, table in tables.items() if len(table)
+        },
+    }
+    return write_atomic(recorded_file(outcome.experiment), json.dumps(document, indent=1) + "\n")
+
+
+def recorded_tables(spec: Spec, parameters: Mapping[str, Any]) -> dict[str, pl.DataFrame] | None:
+    """The recorded tables of an experiment, or None where none was recorded with these parameters."""
+    file = recorded_file(spec.id)
+    if not file.is_file():
+        return None
+    document = json.loads(file.read_text())
+    asked = json.loads(json.dumps({name: getattr(value, "name", value) for name, value in parameters.items()}))
+    if document["parameters"] != asked:
+        return None
+    return {name: pl.DataFrame(columns) for name, columns in document["tables"].items()}

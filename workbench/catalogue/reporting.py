@@ -1,0 +1,123 @@
+"""REPORT.md: every experiment that was run, its verdicts and agreements, and what is not there."""
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from workbench.catalogue import published
+from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.spec import all_specs, find
+from workbench.results import Agreement, Record, Verdict
+
+READINGS = ("reproduced", "differs", "undecided", "not comparable", "not possible", "fitted", "computed")
+
+
+def report(outcomes: Sequence[Outcome], failures: dict[str, str], image: Callable[[Outcome], str | None]) -> str:
+    """The whole report as Markdown.
+
+    Parameters:
+        outcomes: the runs, in catalogue order.
+        failures: experiment id -> why it did not run.
+        image: gives the relative path of a run's still image, or None where there is none.
+    """
+    parts = [_head(outcomes), *(_entry(outcome, image(outcome)) for outcome in outcomes)]
+    if failures:
+        lines = [f"- `{name}`: {why}" for name, why in failures.items()]
+        parts.append("## Did not run\n\n" + "\n".join(lines))
+    parts += [_missing({outcome.experiment.split("/")[0] for outcome in outcomes}), _claims(outcomes)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many verdicts read what."""
+    found = dict.fromkeys(READINGS, 0)
+    for outcome in outcomes:
+        for verdict in outcome.verdicts:
+            found[verdict.verdict] += 1
+    return found
+
+
+def _head(outcomes: Sequence[Outcome]) -> str:
+    tally = counts(outcomes)
+    agreement = [item for outcome in outcomes for item in outcome.agreement]
+    good = sum(item.agrees for item in agreement)
+    origin = outcomes[0].origin if outcomes else {}
+    modes = sorted({outcome.mode for outcome in outcomes})
+    return "\n".join(
+        [
+            "# Report",
+            "",
+            "Each experiment is answered by formula, by simulation and, where it can be, by a real run, and laid",
+            "beside what was published. A published band decides the verdict; *fitted* and *computed* never count",
+            "as reproduced.",
+            "",
+            "| " + " | ".join(READINGS) + " |",
+            "|" + "---|" * len(READINGS),
+            "| " + " | ".join(str(tally[name]) for name in READINGS) + " |",
+            "",
+            f"Backends agree within what is allowed in {good} of {len(agreement)} comparisons. "
+            f"Mode: {', '.join(modes)}. " + ", ".join(f"{name} {value}" for name, value in origin.items()) + ".",
+        ]
+    )
+
+
+def _entry(outcome: Outcome, picture: str | None) -> str:
+    spec = find(outcome.experiment)
+    parts = [f"## {spec.title}", f"`{spec.id}` · {', '.join(outcome.backends)} · {spec.question}", outcome.sentence]
+    if picture:
+        parts.append(f"![{spec.title}: {_cell(outcome.sentence)}]({picture})")
+    parts += [f"*{backend}: {why}*" for backend, why in outcome.not_run.items()]
+    if outcome.verdicts:
+        columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
+        parts.append(_table(outcome.verdicts, Verdict, columns))
+    if outcome.agreement:
+        parts.append(
+            _table(
+                outcome.agreement, Agreement, ["quantity", "backends", "rows", "difference", "allowed", "independent"]
+            )
+        )
+    seeds = ", ".join(map(str, outcome.seeds[:5])) + (", …" if len(outcome.seeds) > 5 else "")
+    parts.append(f"Seeds {seeds}; {outcome.mode} mode.")
+    return "\n\n".join(parts)
+
+
+def _table(records: Sequence[Record], kind: type[Record], columns: Sequence[str]) -> str:
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_cell(getattr(record, name)) for name in columns) + " |" for record in records]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple):
+        return " to ".join(_cell(item) for item in value)
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _missing(papers: set[str]) -> str:
+    rows = published.rows().filter(pl.col("paper").is_in(sorted(papers)))
+    built = set(all_specs())
+    lines = [
+        f"- {row['paper']}, {row['row']} ({row['title']}): {row['not_possible_reason'] or 'no entry in this version'}"
+        for row in rows.iter_rows(named=True)
+        if row["experiment"] not in built
+    ]
+    return "## Catalogue rows without an entry\n\n" + "\n".join(lines) if lines else ""
+
+
+def _claims(outcomes: Sequence[Outcome]) -> str:
+    ran = {outcome.experiment for outcome in outcomes}
+    table = published.claims().filter(pl.col("experiment").is_in(sorted(ran)))
+    if not len(table):
+        return ""
+    lines = ["| claim | reading | correction | shown by |", "|---|---|---|---|"]
+    lines += [
+        "| " + " | ".join(_cell(row[name]) for name in ("claim", "reading", "correction", "experiment")) + " |"
+        for row in table.iter_rows(named=True)
+    ]
+    return "## What is commonly said\n\n" + "\n".join(lines)

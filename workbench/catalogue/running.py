@@ -1,0 +1,196 @@
+"""Run an experiment on one or more backends, any number of replications, and judge what comes out."""
+
+import datetime
+import platform
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from workbench.catalogue.agreeing import agreements
+from workbench.catalogue.context import Context
+from workbench.catalogue.judging import Draft, judge
+from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.published import published, read_points
+from workbench.catalogue.recorded import recorded_tables
+from workbench.catalogue.spec import BACKENDS, Spec
+from workbench.errors import MissingExtra, UnknownName, UserError
+from workbench.records import Source
+
+VERSIONED = ("workbench-llm", "numpy", "numba", "polars", "simpy", "torch")
+
+
+def run(
+    spec: Spec,
+    given: Mapping[str, Any],
+    *,
+    backends: Iterable[str] | str | None = None,
+    seed: int = 0,
+    replications: int = 1,
+    quick: bool = False,
+    points: str | None = None,
+    stop: threading.Event | None = None,
+    progress: Callable[[str], object] | None = None,
+) -> Outcome:
+    """Run one experiment.
+
+    Parameters:
+        spec: the catalogue's entry.
+        given: parameter values that differ from the defaults.
+        backends: which backends answer, in this order; by default all but real runs, which must be asked for.
+        seed: seed of the run; replication r uses a child seed of its own, the same for every backend.
+        replications: independent repetitions; a deterministic experiment is run once whatever is asked.
+        quick: fewer repetitions and smaller sizes where the experiment has such a mode.
+        points: a CSV file of the reader's own published points, overlaid and judged too.
+        stop, progress: a Stop button's event and a function that is told how far the work is.
+    """
+    chosen = _backends(spec, backends)
+    parameters = spec.bind(given)
+    if replications < 1:
+        raise UserError(f"{spec.id}: replications must be 1 or more, got {replications}.")
+    seeds = _seeds(seed, replications if spec.stochastic else 1)
+    mode = "quick" if quick else "full"
+    sources: dict[tuple[str, str], Source] = {}
+    not_run: dict[str, str] = {}
+    parts: list[tuple[str, int, dict[str, pl.DataFrame]]] = []
+    for backend in chosen:
+        for index, child in enumerate(seeds):
+            context = Context(backend, mode, child, stop, progress)
+            context.tell(f"{spec.id}: {backend}" + (f", run {index + 1} of {len(seeds)}" if len(seeds) > 1 else ""))
+            try:
+                parts.append((backend, index, spec.function(context, **parameters)))
+            except MissingExtra as missing:
+                not_run[backend] = f"not run: {missing}"
+                if (tables := recorded_tables(spec, parameters)) is not None:
+                    parts.append(("recorded", index, tables))
+                    not_run[backend] += " A recorded run is shown instead."
+                break
+            for source in context.sources:
+                sources[source.quantity, source.value] = source
+    if not parts:
+        raise UserError(f"{spec.id}: nothing ran. " + " ".join(not_run.values()))
+    tables = _joined(parts, spec.stochastic)
+    points_table = published(spec.id)
+    if points is not None:
+        points_table = pl.concat([points_table, read_points(points, spec.id)])
+    comparable, reason = _comparable(spec, parameters)
+
+    def rerun(change: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+        changed = spec.bind({**given, **change})
+        first = parts[0][0] if parts[0][0] in spec.backends else spec.backends[0]
+        again = [
+            (first, index, spec.function(Context(first, mode, child, stop), **changed))
+            for index, child in enumerate(seeds)
+        ]
+        return _joined(again, spec.stochastic)
+
+    trace = str(parameters.get("trace", ""))
+    draft = Draft(spec, parameters, tables, points_table, comparable, reason, mode, seeds, trace, rerun)
+    return Outcome(
+        experiment=spec.id,
+        parameters=parameters,
+        backends=tuple(dict.fromkeys(backend for backend, _, _ in parts)),
+        tables=tables,
+        published=points_table,
+        comparable=comparable,
+        reason=reason,
+        verdicts=judge(draft),
+        agreement=agreements(spec.agrees, tables),
+        sources=(*_parameter_sources(spec, parameters), *sources.values()),
+        not_run=not_run,
+        sentence=spec.say(tables, parameters),
+        mode=mode,
+        seed=seed,
+        seeds=seeds,
+        origin=origin(),
+    )
+
+
+def origin() -> dict[str, str]:
+    """Versions, kind of machine and date: what a reader needs to repeat a run."""
+    versions = {}
+    for name in VERSIONED:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **versions,
+    }
+
+
+def _backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str, ...]:
+    if asked is None:
+        return tuple(name for name in spec.backends if name != "torch") or spec.backends
+    names = tuple(dict.fromkeys([asked] if isinstance(asked, str) else asked))
+    if not names:
+        raise UserError(f"{spec.id}: no backend was named; give one of {', '.join(spec.backends)}.")
+    for name in names:
+        if name not in BACKENDS:
+            raise UnknownName("backend", str(name), BACKENDS)
+        if name not in spec.backends:
+            raise UserError(f"{spec.id} has no {name} backend; it answers by {', '.join(spec.backends)}.")
+    return names
+
+
+def _seeds(seed: int, replications: int) -> tuple[int, ...]:
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise UserError(f"A seed is a whole number of 0 or more, got {seed!r}.")
+    if replications == 1:
+        return (seed,)
+    return tuple(int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(replications))
+
+
+def _joined(parts: list[tuple[str, int, dict[str, pl.DataFrame]]], stochastic: bool) -> dict[str, pl.DataFrame]:
+    joined: dict[str, list[pl.DataFrame]] = {}
+    for backend, index, tables in parts:
+        for name, table in tables.items():
+            marks = [pl.lit(backend).alias("backend")]
+            if stochastic:
+                marks.append(pl.lit(index).alias("replication"))
+            joined.setdefault(name, []).append(table.select(*marks, pl.all()))
+    return {name: pl.concat(frames, how="vertical_relaxed") for name, frames in joined.items()}
+
+
+def _comparable(spec: Spec, parameters: Mapping[str, Any]) -> tuple[bool, str]:
+    changed = [
+        parameter
+        for parameter in spec.parameters
+        if not parameter.about.free and parameters[parameter.name] != parameter.default
+    ]
+    hardware = [parameter for parameter in changed if parameter.about.profile in ("cluster", "accelerator")]
+    if hardware:
+        name = hardware[0].name
+        return False, f"{name} = {_named(parameters[name])} is not the paper's hardware ({hardware[0].default})"
+    if changed:
+        name = changed[0].name
+        return False, f"{name} = {_named(parameters[name])} is not the paper's setting ({changed[0].default})"
+    return True, ""
+
+
+def _named(value: Any) -> str:
+    return str(getattr(value, "name", value))
+
+
+def _parameter_sources(spec: Spec, parameters: Mapping[str, Any]) -> list[Source]:
+    found = []
+    for parameter in spec.parameters:
+        about, value = parameter.about, parameters[parameter.name]
+        default = value == parameter.default
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else _named(value)
+        found.append(
+            Source(
+                quantity=about.label,
+                value=text,
+                unit=about.unit,
+                status=about.status if default else "user",
+                source=(about.source or "chosen here; no source gives it") if default else "set for this run",
+            )
+        )
+    return found

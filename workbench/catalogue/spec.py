@@ -1,0 +1,188 @@
+"""What an experiment is: one decorated function with its question, backends, comparisons and drawing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from workbench.catalogue.parameters import Parameter, bind, parameters_of
+from workbench.errors import UnknownName
+
+BACKENDS = ("analytic", "compiled", "simpy", "torch")
+
+
+class Assumption(NamedTuple):
+    """The assumption to blame when a verdict differs, and a run that shows it moving the number.
+
+    Attributes:
+        text: the assumption, as a clause ("the link is idle before the multicast starts").
+        change: parameter values of the run in which it is dropped.
+        series: published series it explains; empty for all.
+    """
+
+    text: str
+    change: Mapping[str, Any]
+    series: tuple[str, ...] = ()
+
+
+class Match(NamedTuple):
+    """How published points find our numbers: same series, same x, in one of the experiment's tables.
+
+    Attributes:
+        table: name of the table.
+        series, x, value: its columns that hold the published series' text, the abscissa and our value.
+        unit: unit of `value`, equal to the published one.
+        tolerance: relative tolerance for published values that come without a band.
+        claim: what a point says, with `{series}` and `{x}` filled in.
+        fitted: published series on which a parameter was calibrated; their verdicts read "fitted".
+        only: published series this match is for; empty for all that no other match names.
+        backend: the backend whose number is judged; the first in the run by default.
+        where: further column values that pick the row.
+        assumptions: what to blame when it differs.
+    """
+
+    table: str
+    value: str
+    unit: str
+    series: str = "series"
+    x: str = "x"
+    tolerance: float = 0.1
+    claim: str = "{series} at {x}"
+    fitted: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    where: Mapping[str, Any] = {}
+    assumptions: tuple[Assumption, ...] = ()
+
+
+class Ordering(NamedTuple):
+    """A published order of series: `order` from the smallest value to the largest."""
+
+    claim: str
+    table: str
+    value: str
+    order: tuple[str, ...]
+    unit: str
+    series: str = "series"
+    where: Mapping[str, Any] = {}
+    source: str = ""
+    assumptions: tuple[Assumption, ...] = ()
+
+
+class Agree(NamedTuple):
+    """How two backends are compared: rows joined on `on`, relative difference of `value` within `allowed`.
+
+    `pairs` maps (reference, other) to the allowed band of (other - reference) / reference.
+    """
+
+    quantity: str
+    table: str
+    on: tuple[str, ...]
+    value: str
+    pairs: Mapping[tuple[str, str], tuple[float, float]]
+
+
+class Spec(NamedTuple):
+    """One entry of the catalogue; see `experiment`."""
+
+    id: str
+    function: Callable
+    title: str
+    question: str
+    backends: tuple[str, ...]
+    seconds: Mapping[str, float]
+    draw: str
+    panels: tuple[str, ...]
+    matches: tuple[Match, ...]
+    orderings: tuple[Ordering, ...]
+    judges: tuple[Callable, ...]
+    agrees: tuple[Agree, ...]
+    say: Callable[..., str]
+    stochastic: bool
+    hardware: bool
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def paper(self) -> str:
+        """The part before the slash: a paper's name, `theory`, `serving` or `showdown`."""
+        return self.id.split("/")[0]
+
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameter values: the defaults overlaid with the given ones, checked."""
+        return bind(self.id, self.parameters, given)
+
+
+_SPECS: dict[str, Spec] = {}
+
+
+def experiment(
+    id: str,
+    *,
+    title: str,
+    question: str,
+    backends: Sequence[str],
+    seconds: Mapping[str, float],
+    draw: str,
+    say: Callable[..., str],
+    panels: Sequence[str] = (),
+    matches: Sequence[Match] = (),
+    orderings: Sequence[Ordering] = (),
+    judges: Sequence[Callable] = (),
+    agrees: Sequence[Agree] = (),
+    stochastic: bool = False,
+) -> Callable[[Callable], Callable]:
+    """Enter a function into the catalogue.
+
+    The function takes a `Context` and keyword-only annotated parameters, and returns a dict of polars tables. It is
+    called once a backend and replication.
+
+    Parameters:
+        id: PAPER/figN, PAPER/tabN or PAPER/word.
+        title, question: what it shows and what it asks, for readers.
+        backends: those it can answer with, the default first.
+        seconds: rough duration by backend on two cores.
+        draw: `module.function` under `workbench.figures`, called with tables and published points.
+        say: (tables, parameters) -> one sentence computed from the data.
+        panels: names of single panels the figure can be asked for.
+        matches, orderings, judges: what is judged, see `Match`, `Ordering`; a judge maps a `Draft` to verdicts.
+        agrees: which backends are compared on what.
+        stochastic: whether replications differ.
+    """
+
+    def enter(function: Callable) -> Callable:
+        parameters = parameters_of(function)
+        hardware = any(parameter.about.profile in ("cluster", "accelerator") for parameter in parameters)
+        _SPECS[id] = Spec(
+            id,
+            function,
+            title,
+            question,
+            tuple(backends),
+            dict(seconds),
+            draw,
+            tuple(panels),
+            tuple(matches),
+            tuple(orderings),
+            tuple(judges),
+            tuple(agrees),
+            say,
+            stochastic,
+            hardware,
+            parameters,
+        )
+        return function
+
+    return enter
+
+
+def find(id: str) -> Spec:
+    """The entry of this id, or an `UnknownName` that lists near ones."""
+    specs = all_specs()
+    if id not in specs:
+        raise UnknownName("experiment", id, specs, "`workbench list` shows all.")
+    return specs[id]
+
+
+def all_specs() -> dict[str, Spec]:
+    """Every entry by id, in catalogue order."""
+    from workbench.catalogue import papers
+
+    papers.load()
+    return dict(_SPECS)

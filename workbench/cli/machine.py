@@ -1,0 +1,115 @@
+"""measure, warm, doctor, lab: this machine."""
+
+import argparse
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from workbench.errors import MissingExtra, UserError, WorkbenchError, install_command
+from workbench.paths import cache_folder, facts_folder, notebooks_folder, trace_folders, user_data_folder
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Enter the commands into the parser."""
+    measure = commands.add_parser("measure", help="measure this machine; the result is the profile `local`")
+    measure.add_argument("--seconds", type=float, default=60.0, help="at most this long (default 60)")
+    measure.add_argument("--peer", metavar="HOST:PORT", help="also host to host, against a `workbench measure --listen`")
+    measure.add_argument("--listen", metavar="ADDRESS", help="answer one peer's measurement on this address, then end")
+    measure.add_argument("--token", help="the one-time token that --listen printed")
+    measure.set_defaults(run=_measure)
+
+    warm = commands.add_parser("warm", help="compile every kernel once, so that nothing compiles later")
+    warm.set_defaults(run=_warm)
+
+    doctor = commands.add_parser("doctor", help="versions, what is missing and the command that adds it")
+    doctor.set_defaults(run=_doctor)
+
+    lab = commands.add_parser("lab", help="open JupyterLab on the notebooks")
+    lab.add_argument("--no-browser", action="store_true")
+    lab.add_argument("--copy-to", metavar="FOLDER", help="work on a copy of the notebooks in this folder")
+    lab.set_defaults(run=_lab)
+
+
+def _warm(_: argparse.Namespace) -> None:
+    from workbench.catalogue import running, spec
+    from workbench.cli.tables import progress
+
+    entries = [entry for entry in spec.all_specs().values() if set(entry.backends) & {"analytic", "compiled"}]
+    with progress(len(entries)) as tell:
+        for entry in entries:
+            names = [name for name in entry.backends if name in ("analytic", "compiled")]
+            running.run(entry, {}, backends=names, quick=True, progress=tell)
+            tell("")
+    print(f"Kernels are compiled; they lie in {cache_folder() / 'kernels'}.")
+
+
+PARTS = (
+    ("numba", None, "compiled kernels"),
+    ("plotly", None, "figures"),
+    ("ipywidgets", "lab", "explorers"),
+    ("anywidget", "lab", "explorers"),
+    ("jupyterlab", "lab", "notebooks"),
+    ("kaleido", "lab", "still images"),
+    ("torch", "torch", "real runs"),
+    ("safetensors", "torch", "real runs"),
+    ("distributed", "cluster", "sweeps over several machines"),
+)
+
+
+def _doctor(_: argparse.Namespace) -> None:
+    from importlib.metadata import version
+
+    from workbench import __version__
+    from workbench.figures.pages import chrome_found
+
+    print(f"workbench {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    print(f"facts: {facts_folder()}\ncache: {cache_folder()}")
+    missing: dict[str, str] = {}
+    for name, extra, purpose in PARTS:
+        if importlib.util.find_spec(name) is None:
+            missing[extra or ""] = purpose
+            print(f"  {name:12} missing ({purpose})")
+        else:
+            print(f"  {name:12} {version(name)}")
+    print(f"  {'Chrome':12} {'found' if chrome_found() else 'missing (still images): install Chrome or Chromium'}")
+    held = [str(folder) for folder in trace_folders() if folder.is_dir()]
+    print(f"traces: {', '.join(held) or 'none; `workbench data list` shows how to get them'}")
+    local = user_data_folder() / "clusters" / "local.toml"
+    print(f"this machine's profile: {local if local.is_file() else 'none; `workbench measure` makes it'}")
+    for extra, purpose in missing.items():
+        print(f"To add {purpose}: {install_command(extra) if extra else 'pip install workbench-llm'}")
+    if not missing:
+        print("Nothing is missing.")
+
+
+def _lab(options: argparse.Namespace) -> None:
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise MissingExtra("`workbench lab`", "jupyterlab", "lab")
+    folder = notebooks_folder()
+    if options.copy_to:
+        folder = _copy(folder, Path(options.copy_to))
+    elif not os.access(folder, os.W_OK):
+        folder = _copy(folder, Path("workbench-notebooks"))
+    command = [sys.executable, "-m", "jupyterlab", str(folder / "00-start.ipynb"), "--ServerApp.ip=127.0.0.1"]
+    command += ["--no-browser"] if options.no_browser else []
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    print(f"Opening {folder / '00-start.ipynb'}; press Ctrl-C twice to end.", flush=True)
+    code = subprocess.call(command)
+    if code not in (0, 130, -2):
+        raise WorkbenchError(f"JupyterLab ended with exit code {code}.")
+
+
+def _copy(source: Path, target: Path) -> Path:
+    import shutil
+
+    target.mkdir(parents=True, exist_ok=True)
+    for notebook in sorted(source.glob("*.ipynb")):
+        if not (target / notebook.name).exists():
+            shutil.copy(notebook, target / notebook.name)
+    if not any(target.glob("*.ipynb")):
+        raise UserError(f"No notebooks are installed in {source}; reinstall the workbench.")
+    return target

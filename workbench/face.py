@@ -1,0 +1,214 @@
+"""The handles that users hold: experiments, results, and the doors to profiles and traces."""
+
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from workbench import profiles, workloads
+from workbench.catalogue import published as facts
+from workbench.catalogue import recorded, running, spec, storing
+from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.sourcing import all_sources
+from workbench.results import Agreement, Verdict, frame
+
+accelerator = profiles.accelerator
+accelerators = profiles.accelerators
+cluster = profiles.cluster
+clusters = profiles.clusters
+deployment = profiles.deployment
+model = profiles.model
+models = profiles.models
+slo = profiles.slo
+trace = workloads.trace
+traces = workloads.traces
+
+
+class Result:
+    """One run of an experiment: its tables, its figure, and how far it can be believed."""
+
+    def __init__(self, outcome: Outcome):
+        self.outcome = outcome
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Polars frames by name, each with a `backend` column and SI units in its column names."""
+        return self.outcome.tables
+
+    @property
+    def sentence(self) -> str:
+        """What the run says, in one sentence computed from its tables."""
+        return self.outcome.sentence
+
+    def figure(self, panel: str | None = None):
+        """The plotly `Figure`, published values drawn as open diamonds beside ours.
+
+        Parameters:
+            panel: one of the experiment's panels alone; all of them by default.
+        """
+        from workbench.figures import draw
+
+        return draw(self.outcome, panel)
+
+    def verdicts(self) -> pl.DataFrame:
+        """Every published point, band or ordering beside our number: columns as `workbench.results.Verdict`."""
+        return frame(self.outcome.verdicts, Verdict)
+
+    def agreement(self) -> pl.DataFrame:
+        """How far the backends lie apart: columns as `workbench.results.Agreement`, and whether that is allowed."""
+        table = frame(self.outcome.agreement, Agreement)
+        return table.with_columns(
+            pl.Series("agrees", [item.agrees for item in self.outcome.agreement], dtype=pl.Boolean)
+        )
+
+    def sources(self) -> pl.DataFrame:
+        """Where each number comes from: parameters, hardware figures and published points."""
+        return all_sources(self.outcome)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a folder of Parquet and JSON, whole or not at all; `workbench.load` reads it."""
+        return storing.save(self.outcome, path)
+
+    def record(self) -> Path:
+        """Keep this run's real part as the recorded one for readers without torch (for the project's keepers)."""
+        return recorded.record(self.outcome)
+
+    def __repr__(self) -> str:
+        outcome = self.outcome
+        return f"<Result {outcome.experiment} by {', '.join(outcome.backends)}: {outcome.sentence}>"
+
+    def _repr_html_(self) -> str:
+        from workbench.figures.text import result_html
+
+        return result_html(self.outcome)
+
+
+class Experiment:
+    """One entry of the catalogue."""
+
+    def __init__(self, entry: spec.Spec):
+        self._spec = entry
+        self.id, self.title, self.question = entry.id, entry.title, entry.question
+        self.backends, self.panels = entry.backends, entry.panels
+
+    @property
+    def parameters(self) -> pl.DataFrame:
+        """What can be set: name, default, unit, range, and where the default comes from."""
+        return pl.DataFrame(
+            [
+                {
+                    "parameter": item.name,
+                    "label": item.about.label,
+                    "default": _text(item.default),
+                    "unit": item.about.unit,
+                    "from": item.about.low,
+                    "to": item.about.high,
+                    "choices": ", ".join(item.about.choices) or item.about.profile,
+                    "status": item.about.status,
+                    "source": item.about.source or "chosen here; no source gives it",
+                }
+                for item in self._spec.parameters
+            ],
+            schema={name: pl.Float64 if name in ("from", "to") else pl.String for name in _PARAMETER_COLUMNS},
+        )
+
+    @property
+    def published(self) -> pl.DataFrame:
+        """What the paper says: one row a point, with its kind and source."""
+        return facts.published(self.id)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Roughly how long each backend takes on two cores, compiled code being warm."""
+        return dict(self._spec.seconds)
+
+    def run(
+        self,
+        backend: str | Iterable[str] | None = None,
+        *,
+        seed: int = 0,
+        replications: int = 1,
+        quick: bool = False,
+        published: str | Path | None = None,
+        stop: threading.Event | None = None,
+        progress: Callable[[str], object] | None = None,
+        **parameters: Any,
+    ) -> Result:
+        """Run it.
+
+        Parameters:
+            backend: "analytic", "compiled", "simpy", "torch", or several; by default all but the real run.
+            seed: seed of the run (a whole number of 0 or more).
+            replications: independent repetitions of a random experiment.
+            quick: fewer and smaller runs where the experiment has such a mode.
+            published: a CSV file of your own points (series, x, value), overlaid and judged too.
+            stop, progress: an event that stops the work, and a function that is told how far it is.
+            parameters: values of the experiment's own parameters; `cluster="local"` is this machine.
+
+        Raises:
+            UserError: an unknown name, a value out of range, a backend it does not have.
+        """
+        return Result(
+            running.run(
+                self._spec, parameters, backends=backend, seed=seed, replications=replications, quick=quick,
+                points=published, stop=stop, progress=progress,
+            )
+        )  # fmt: skip
+
+    def explore(self, **parameters: Any):
+        """Widgets for every parameter, and the figure that follows them.
+
+        Parameters:
+            parameters: where the controls stand at first.
+        """
+        from workbench.explore import explore_experiment
+
+        return explore_experiment(self._spec, parameters)
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.id}: {self.title}>"
+
+
+_PARAMETER_COLUMNS = ("parameter", "label", "default", "unit", "from", "to", "choices", "status", "source")
+
+
+def experiment(id: str) -> Experiment:
+    """The catalogue's entry of this id (`PAPER/figN`, `PAPER/tabN`, `PAPER/word`); an unknown id lists near ones."""
+    return Experiment(spec.find(id))
+
+
+def experiments() -> pl.DataFrame:
+    """The catalogue: id, title, question, backends, published points and rough duration of the formula."""
+    return pl.DataFrame(
+        [
+            {
+                "id": entry.id,
+                "title": entry.title,
+                "question": entry.question,
+                "backends": ", ".join(entry.backends),
+                "published_points": len(facts.published(entry.id)),
+                "seconds": max(entry.seconds.get(name, 0.0) for name in entry.backends),
+            }
+            for entry in spec.all_specs().values()
+        ],
+        schema={"id": pl.String, "title": pl.String, "question": pl.String, "backends": pl.String,
+                "published_points": pl.Int64, "seconds": pl.Float64},
+    )  # fmt: skip
+
+
+def load(path: str | Path) -> Result:
+    """A result that was saved with `Result.save`."""
+    return Result(storing.load(path))
+
+
+def browse(paper: str):
+    """Widgets: every catalogue row of a paper by figure number, and the explorer of the row that is picked."""
+    from workbench.explore import browse_paper
+
+    return browse_paper(paper)
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,146 @@
+"""What all figures share: one template that reads in light and dark, and one meaning for each mark.
+
+Colour and dash tell series apart, the kind of mark tells how a number was got: a line is a formula, an open circle a
+simulation, a cross the compiled loop, a filled square a real run, a half-filled one a recorded run, an open diamond
+what was published (grey when ours is not comparable to it).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.published import text_of
+
+COLOURS = ("#3b8ef0", "#e8833a", "#2ca58d", "#c45ab3", "#d1495b", "#8a7cf0", "#b89b2b", "#4fb3bf")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = {"analytic": "circle", "compiled": "x", "simpy": "circle-open", "torch": "square", "recorded": "square-dot"}
+WORDS = {
+    "analytic": "formula",
+    "compiled": "compiled",
+    "simpy": "simulation",
+    "torch": "real run",
+    "recorded": "recorded run",
+}
+GREY = "#8c8c8c"
+INK = "#7a7a7a"
+GRID = "rgba(128,128,128,.25)"
+
+_AXIS = {"gridcolor": GRID, "zerolinecolor": "rgba(128,128,128,.4)", "automargin": True, "exponentformat": "SI"}
+TEMPLATE = go.layout.Template(
+    layout={
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": INK, "size": 13},
+        "colorway": COLOURS,
+        "margin": {"l": 60, "r": 20, "t": 60, "b": 50},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "legend": {"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "font": {"size": 12}},
+        "hoverlabel": {"namelength": -1},
+    }
+)
+
+
+class Palette:
+    """Gives each series its colour and dash, in order of first asking, whatever backend or panel it appears in."""
+
+    def __init__(self, series: Sequence[str] = ()):
+        self._place = {name: index for index, name in enumerate(dict.fromkeys(series))}
+
+    def _index(self, name: str) -> int:
+        return self._place.setdefault(name, len(self._place))
+
+    def colour(self, name: str) -> str:
+        """The series' colour."""
+        return COLOURS[self._index(name) % len(COLOURS)]
+
+    def dash(self, name: str) -> str:
+        """The series' dash."""
+        return DASHES[self._index(name) % len(DASHES)]
+
+
+def figure(title: str, x: str, y: str, *, height: int = 420, **layout: Any) -> go.Figure:
+    """An empty figure with its title and axes; axis titles carry their SI unit."""
+    made = go.Figure(layout={"template": TEMPLATE, "title": {"text": title, "font": {"size": 15}}, "height": height})
+    made.update_xaxes(title_text=x)
+    made.update_yaxes(title_text=y)
+    return made.update_layout(**layout)
+
+
+def curve(
+    table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *, name: str = "", log_hint: bool = False
+) -> list[go.Scatter]:
+    """One series of a table, one trace a backend: a line for the formula, marks for what was run."""
+    traces = []
+    for (backend,), part in table.group_by("backend", maintain_order=True):
+        part = part.sort(x)
+        line = backend in ("analytic", "compiled")
+        traces.append(
+            go.Scatter(
+                x=part[x].to_numpy(),
+                y=part[y].to_numpy(),
+                name=f"{name or series} ({WORDS[backend]})",
+                mode="lines" if line and len(part) > 1 else "markers",
+                line={"color": palette.colour(series), "dash": palette.dash(series), "width": 2},
+                marker={"color": palette.colour(series), "symbol": SYMBOLS[backend], "size": 9, "line": {"width": 2}},
+                legendgroup=series,
+            )
+        )
+    return traces
+
+
+def published_marks(
+    outcome: Outcome, palette: Palette, *, series: Mapping[str, str] | None = None, x: Mapping[str, Any] | None = None
+) -> list[go.Scatter]:
+    """Published points as open diamonds with their bands; hovering shows kind and source.
+
+    Parameters:
+        series: published series -> the series whose colour it takes; other series are left out. All by default.
+        x: published x text -> place on the axis, where the two differ.
+    """
+    traces = []
+    for (name,), part in outcome.published.group_by("series", maintain_order=True):
+        if series is not None and name not in series:
+            continue
+        colour = palette.colour(series[name] if series else name) if outcome.comparable else GREY
+        rows = part.to_dicts()
+        centres = [row["value"] if row["value"] is not None else (row["low"] + row["high"]) / 2 for row in rows]
+        bands = any(row["low"] is not None and row["high"] is not None for row in rows)
+        traces.append(
+            go.Scatter(
+                x=[_place(row["x"], x) for row in rows],
+                y=centres,
+                name=f"{name} (published)",
+                mode="markers",
+                marker={"symbol": "diamond-open", "size": 12, "color": colour, "line": {"width": 2, "color": colour}},
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [_reach(row["high"], centre) for row, centre in zip(rows, centres, strict=True)],
+                    "arrayminus": [-_reach(row["low"], centre) for row, centre in zip(rows, centres, strict=True)],
+                    "color": colour,
+                }
+                if bands
+                else None,
+                text=[f"{text_of(row)} {row['unit']}<br>{row['kind']}: {row['source']}" for row in rows],
+                hovertemplate="%{text}<extra>%{fullData.name}</extra>",
+                legendgroup=series[name] if series else name,
+            )
+        )
+    return traces
+
+
+def _place(text: str, places: Mapping[str, Any] | None) -> Any:
+    if places is not None and text in places:
+        return places[text]
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _reach(edge: float | None, centre: float) -> float:
+    return 0.0 if edge is None else edge - centre

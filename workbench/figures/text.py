@@ -1,0 +1,116 @@
+"""Pieces of HTML around a figure; every text from data is escaped."""
+
+import html
+from collections.abc import Sequence
+
+import polars as pl
+
+from workbench.catalogue.outcome import Outcome
+from workbench.results import Agreement, Verdict, frame
+
+_SHADES = {
+    "reproduced": "#2ca58d",
+    "differs": "#d1495b",
+    "undecided": "#b89b2b",
+    "fitted": "#8c8c8c",
+    "computed": "#8c8c8c",
+    "not comparable": "#8c8c8c",
+    "not possible": "#8c8c8c",
+}
+
+
+def escape(text: object) -> str:
+    """A text from data, safe inside markup."""
+    return html.escape(str(text))
+
+
+def alert(message: str) -> str:
+    """A message that screen readers announce; empty for no message."""
+    if not message:
+        return ""
+    return (
+        f'<div role="alert" style="border-left:4px solid #d1495b;padding:4px 10px;margin:4px 0">{escape(message)}</div>'
+    )
+
+
+def table_html(table: pl.DataFrame, caption: str, columns: Sequence[str] | None = None, shade: str = "") -> str:
+    """A polars table as plain HTML; the column `shade` is coloured by its reading."""
+    shown = table.select(columns) if columns else table
+    head = "".join(
+        f'<th scope="col" style="text-align:left;padding:2px 8px">{escape(name)}</th>' for name in shown.columns
+    )
+    body = []
+    for row in shown.iter_rows(named=True):
+        cells = []
+        for name, value in row.items():
+            style = "text-align:left;vertical-align:top;padding:2px 8px"
+            if name == shade:
+                style += f";color:{_SHADES.get(str(value), 'inherit')};font-weight:600;white-space:nowrap"
+            cells.append(f'<td style="{style}">{escape(number(value))}</td>')
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    return (
+        f'<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:13px;line-height:1.35">'
+        f'<caption style="text-align:left;padding:2px 8px">{escape(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def number(value: object) -> str:
+    """A number with at most five digits; a list as a pair; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, list | tuple | pl.Series):
+        return " to ".join(number(item) for item in value)
+    return str(value)
+
+
+def details(summary: str, inside: str, opened: bool = False) -> str:
+    """A fold that opens on click or key."""
+    return f"<details{' open' if opened else ''}><summary>{escape(summary)}</summary>{inside}</details>"
+
+
+def verdict_summary(verdicts: Sequence[Verdict]) -> str:
+    """How many verdicts read what, in words."""
+    counts: dict[str, int] = {}
+    for verdict in verdicts:
+        counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
+    order = [reading for reading in _SHADES if reading in counts]
+    return ", ".join(f"{counts[reading]} {reading}" for reading in order) or "nothing published to compare with"
+
+
+def below_html(outcome: Outcome, sources: pl.DataFrame | None = None) -> str:
+    """What stands beneath a figure: the sentence, then folds with verdicts, agreement, sources and the run's origin."""
+    parts = [f'<p style="margin:4px 0">{escape(outcome.sentence)}</p>']
+    for backend, why in outcome.not_run.items():
+        parts.append(f'<p style="margin:4px 0"><em>{escape(backend)}: {escape(why)}</em></p>')
+    if outcome.verdicts:
+        table = frame(outcome.verdicts, Verdict)
+        columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
+        inside = table_html(table, "Published beside ours", columns, shade="verdict")
+        parts.append(details(f"Verdicts: {verdict_summary(outcome.verdicts)}", inside))
+    if outcome.agreement:
+        table = frame(outcome.agreement, Agreement).with_columns(
+            pl.Series("agrees", ["yes" if item.agrees else "no" for item in outcome.agreement])
+        )
+        good = sum(item.agrees for item in outcome.agreement)
+        parts.append(
+            details(
+                f"Agreement of backends: {good} of {len(table)} within what is allowed",
+                table_html(table, "Largest relative difference"),
+            )
+        )
+    if sources is not None and len(sources):
+        parts.append(details(f"Where the {len(sources)} numbers come from", table_html(sources, "Sources")))
+    origin = ", ".join(f"{name} {value}" for name, value in outcome.origin.items())
+    parts.append(
+        f'<p style="margin:4px 0;font-size:12px;opacity:.75">seed {outcome.seed}, {len(outcome.seeds)} run(s), '
+        f"{escape(outcome.mode)} mode; {escape(origin)}</p>"
+    )
+    return "".join(parts)
+
+
+def result_html(outcome: Outcome) -> str:
+    """A result as a notebook shows it when it is the last expression of a cell: words and verdicts, no figure."""
+    return f"<strong>{escape(outcome.experiment)}</strong>{below_html(outcome)}"

@@ -2,7 +2,8 @@
 
 numba's own cache looks at one file only: edit a function that a cached kernel calls from another file, and the kernel
 keeps the old result without a word (numba issue 1833). Here the cache folder's name is a hash of the kernel's file and
-of every workbench file it imports, directly or through others, together with the versions of numba, numpy and Python.
+of every workbench file it imports, directly or through others, together with the versions of numba, numpy and Python
+and whether array bounds are checked.
 """
 
 import ast
@@ -47,7 +48,8 @@ def source_key(file: str | Path) -> str:
         status = path.stat()
         seen[path], imports = _digest_and_imports(path, status.st_mtime_ns, status.st_size)
         waiting += imports
-    total = hashlib.sha256(f"{version('numba')} {version('numpy')} {sys.version} {platform.machine()}".encode())
+    versions = f"{version('numba')} {version('numpy')} {sys.version} {platform.machine()}"
+    total = hashlib.sha256(f"{versions} bounds checked: {bool(config.BOUNDSCHECK)}".encode())
     for path in sorted(seen):
         total.update(str(path).encode() + seen[path])
     return total.hexdigest()[:16]

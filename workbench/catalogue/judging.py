@@ -5,6 +5,7 @@ can be tuned to a result. A verdict that *differs* carries the run in which drop
 """
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from workbench.catalogue.spec import Assumption, Match, Ordering, Spec
 from workbench.results import Reading, Strength, Verdict, interval95, read_against
 
 Rerun = Callable[[Mapping[str, Any]], dict[str, pl.DataFrame]]
+Row = dict[str, Any]
 
 
 class Draft(NamedTuple):
@@ -36,7 +38,7 @@ class Draft(NamedTuple):
 
 
 def judge(draft: Draft) -> tuple[Verdict, ...]:
-    """All verdicts of a run, in the order of the published points, then orderings, then special judges."""
+    """All verdicts of a run: the published points in order, then orderings, then special judges."""
     verdicts = [_point(draft, row) for row in draft.published.iter_rows(named=True)]
     verdicts += [_ordering(draft, ordering) for ordering in draft.spec.orderings]
     for special in draft.spec.judges:
@@ -44,166 +46,141 @@ def judge(draft: Draft) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
-def _point(draft: Draft, row: dict[str, Any]) -> Verdict:
+def ours(tables: Mapping[str, pl.DataFrame], series: str, x: str) -> tuple[list[float], str]:
+    """Our values of one headline number, one a replication, and their unit; of the first backend that gives it."""
+    table = tables.get("headline")
+    if table is None:
+        return [], ""
+    picked = table.filter((pl.col("series") == series) & _same_x(x)).drop_nulls("value")
+    if not len(picked):
+        return [], ""
+    picked = picked.filter(pl.col("backend") == picked["backend"][0])
+    return picked["value"].to_list(), picked["unit"][0]
+
+
+def _same_x(x: str | None) -> pl.Expr:
+    text = x or ""
+    try:
+        number = float(text)
+    except ValueError:
+        return pl.col("x") == text
+    near = (pl.col("x").cast(pl.Float64, strict=False) - number).abs() <= 1e-9 * max(1.0, abs(number))
+    return near.fill_null(False) | (pl.col("x") == text)
+
+
+def _point(draft: Draft, row: Row) -> Verdict:
     match = _match_for(draft.spec, row["series"])
-    if match is None:
-        claim = f"{row['series']} at {row['x']}"
-        return _verdict(draft, claim, row, "", None, None, "not comparable", "the experiment shows no such quantity")
-    claim = match.claim.format(series=row["series"], x=row["x"])
-    if row["unit"] and row["unit"] != match.unit:
-        why = f"it is given in {row['unit']!r}, ours in {match.unit!r}"
-        return _verdict(draft, claim, row, "", None, None, "not comparable", why)
-    low, high = _band(row, match.tolerance)
-    values = _ours(draft.tables, match, row)
+    band = _band(row, match.tolerance)
+    values, unit = ours(draft.tables, row["series"], row["x"])
     if not values:
-        why = "this run holds no such point"
-        return _verdict(draft, claim, row, "", None, (low, high), "not comparable", why)
-    ours, interval = sum(values) / len(values), interval95(values)
+        return _verdict(draft, row, "", None, band, "not comparable", "this run holds no such number")
+    if row["unit"] and row["unit"] != unit:
+        why = f"it is given in {row['unit']!r}, ours in {unit!r}"
+        return _verdict(draft, row, "", None, band, "not comparable", why)
+    mean, interval = sum(values) / len(values), interval95(values)
     if row["kind"] == "computed":
+        agrees = "agrees" if band[0] <= mean <= band[1] else "does not agree"
         reading: Reading = "computed"
-        why = "laid beside a calculation, not a measurement; " + (
-            "it agrees" if low <= ours <= high else "it does not agree"
-        )
-    elif row["series"] in match.fitted:
-        reading, why = "fitted", "parameters were calibrated on this value"
-    elif not draft.comparable:
+        why = f"laid beside a calculation, not a measurement; it {agrees} within {_band_text(band, unit)}"
+    elif match.fitted:
+        reading, why = "fitted", f"parameters were calibrated on this value; {_why(mean, band, unit)}"
+    elif not draft.comparable and row["kind"] != "user":
         reading, why = "not comparable", draft.reason
     else:
-        reading, why = read_against(ours, interval, low, high), _why(ours, low, high, match.unit)
+        reading, why = read_against(mean, interval, *band), _why(mean, band, unit)
     if reading == "differs":
-        why = (
-            _blame(draft, match.assumptions, row["series"], ours, match.unit, lambda tables: _ours(tables, match, row))
-            or why
-        )
-    return _verdict(draft, claim, row, ours, interval, (low, high), reading, why)
+        why += _blame(draft, match.assumptions, lambda tables: ours(tables, row["series"], row["x"])[0], mean, unit)
+    return _verdict(draft, row, mean, interval, band, reading, why)
 
 
-def _match_for(spec: Spec, series: str) -> Match | None:
-    for match in spec.matches:
-        if series in match.only:
-            return match
-    return next((match for match in spec.matches if not match.only), None)
+def _match_for(spec: Spec, series: str) -> Match:
+    named = [match for match in spec.matches if series in match.series]
+    general = [match for match in spec.matches if not match.series]
+    return (named or general or [Match()])[0]
 
 
-def _band(row: dict[str, Any], tolerance: float) -> tuple[float, float]:
-    if row["low"] is not None and row["high"] is not None:
-        return row["low"], row["high"]
-    half = abs(row["value"]) * tolerance
-    return row["value"] - half, row["value"] + half
+def _band(row: Row, tolerance: float) -> tuple[float, float]:
+    low, high, value = row["low"], row["high"], row["value"]
+    if low is None and high is None:
+        half = abs(value) * tolerance
+        return value - half, value + half
+    return (-math.inf if low is None else low), (math.inf if high is None else high)
 
 
-def _ours(tables: dict[str, pl.DataFrame], match: Match, row: dict[str, Any]) -> list[float]:
-    table = tables[match.table]
-    picked = table.filter(pl.col(match.series) == row["series"]) if match.series in table.columns else table
-    for name, wanted in match.where.items():
-        picked = picked.filter(pl.col(name) == wanted)
-    if match.x in table.columns and row["x"] not in (None, ""):
-        picked = picked.filter(_same(pl.col(match.x), table.schema[match.x], row["x"]))
-    if "backend" in picked.columns and len(picked):
-        picked = picked.filter(pl.col("backend") == picked["backend"][0])
-    if "replication" in picked.columns:
-        return (
-            picked.group_by("replication", maintain_order=True).agg(pl.col(match.value).mean())[match.value].to_list()
-        )
-    return picked[match.value].drop_nulls().to_list()[:1]
+def _band_text(band: tuple[float, float], unit: str) -> str:
+    unit = "" if unit == "1" else f" {unit}"
+    if math.isinf(band[1]):
+        return f"at least {band[0]:.4g}{unit}"
+    if math.isinf(band[0]):
+        return f"at most {band[1]:.4g}{unit}"
+    return f"{band[0]:.4g} to {band[1]:.4g}{unit}"
 
 
-def _same(column: pl.Expr, kind: pl.DataType, text: str) -> pl.Expr:
-    if not kind.is_numeric():
-        return column == text
-    try:
-        wanted = float(text)
-    except ValueError:
-        return pl.lit(False)
-    return (column.cast(pl.Float64) - wanted).abs() <= 1e-9 * max(1.0, abs(wanted))
-
-
-def _why(ours: float, low: float, high: float, unit: str) -> str:
-    side = "within" if low <= ours <= high else ("below" if ours < low else "above")
-    return f"ours is {side} {low:.4g} to {high:.4g} {unit}"
+def _why(mean: float, band: tuple[float, float], unit: str) -> str:
+    side = "within" if band[0] <= mean <= band[1] else ("below" if mean < band[0] else "above")
+    return f"ours is {side} {_band_text(band, unit)}"
 
 
 def _blame(
     draft: Draft,
     assumptions: tuple[Assumption, ...],
-    series: str,
-    ours: float,
-    unit: str,
     pick: Callable[[dict[str, pl.DataFrame]], list[float]],
+    mean: float,
+    unit: str,
 ) -> str:
     parts = []
     for assumption in assumptions:
-        if assumption.series and series not in assumption.series:
-            continue
-        moved = pick(draft.rerun(assumption.change))
-        if moved:
+        if moved := pick(draft.rerun(assumption.change)):
             change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
-            mean = sum(moved) / len(moved)
+            to = sum(moved) / len(moved)
             parts.append(
-                f"assumed here: {assumption.text}; with {change} ours moves from {ours:.4g} to {mean:.4g} {unit}"
+                f". Assumed here: {assumption.text}; with {change} ours moves from {mean:.4g} to {to:.4g} {unit}"
             )
-    return ". ".join(parts)
+    return "".join(parts)
 
 
 def _ordering(draft: Draft, ordering: Ordering) -> Verdict:
-    def pick(tables: dict[str, pl.DataFrame], series: str) -> list[float]:
-        match = Match(ordering.table, ordering.value, ordering.unit, ordering.series, x="", where=ordering.where)
-        return _ours(tables, match, {"series": series, "x": ""})
+    def pick(tables: Mapping[str, pl.DataFrame]) -> list[list[float]]:
+        return [ours(tables, series, ordering.x)[0] for series in ordering.order]
 
-    columns = [pick(draft.tables, series) for series in ordering.order]
-    published = " < ".join(ordering.order)
+    columns = pick(draft.tables)
+    common = {"claim": ordering.claim, "published": " < ".join(ordering.order), "strength": "ordering"}
+    common |= {"mode": draft.mode, "seeds": draft.seeds, "trace": draft.trace}
     if not all(columns):
         missing = ordering.order[[bool(column) for column in columns].index(False)]
-        ours, reading, why = "", "not comparable", f"this run holds no {missing}"
-    else:
-        runs = list(zip(*columns, strict=False))
-        held = [all(a < b for a, b in itertools.pairwise(run)) for run in runs]
-        means = [sum(column) / len(column) for column in columns]
-        ours = " < ".join(f"{mean:.4g}" for mean in means) if all(held) else ", ".join(f"{mean:.4g}" for mean in means)
-        ours += f" {ordering.unit}"
-        reading = "reproduced" if all(held) else ("differs" if not any(held) else "undecided")
-        why = f"the order holds in {sum(held)} of {len(held)} runs"
-        if reading == "differs":
-            moved = []
-            for assumption in ordering.assumptions:
-                tables = draft.rerun(assumption.change)
-                values = [pick(tables, series) for series in ordering.order]
-                if all(values):
-                    change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
-                    text = ", ".join(f"{sum(value) / len(value):.4g}" for value in values)
-                    moved.append(
-                        f"assumed here: {assumption.text}; with {change} the values are {text} {ordering.unit}"
-                    )
-            why = ". ".join(moved) or why
-        if not draft.comparable:
-            reading, why = "not comparable", draft.reason
-    return Verdict(
-        claim=ordering.claim,
-        published=published,
-        ours=ours,
-        strength="ordering",
-        verdict=reading,
-        reason=why,
-        mode=draft.mode,
-        seeds=draft.seeds,
-        trace=draft.trace,
-    )
+        return Verdict(ours="", verdict="not comparable", reason=f"this run holds no {missing}", **common)
+    unit = ours(draft.tables, ordering.order[0], ordering.x)[1]
+    held = [all(a < b for a, b in itertools.pairwise(run)) for run in zip(*columns, strict=True)]
+    values = f"{_values(columns)} {unit}"
+    if not draft.comparable:
+        return Verdict(ours=values, verdict="not comparable", reason=draft.reason, **common)
+    reading: Reading = "reproduced" if all(held) else ("undecided" if any(held) else "differs")
+    why = f"the order holds in {sum(held)} of {len(held)} runs"
+    if reading == "differs":
+        for assumption in ordering.assumptions:
+            change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
+            moved = _values(pick(draft.rerun(assumption.change)))
+            why += f". Assumed here: {assumption.text}; with {change} the values are {moved} {unit}"
+    return Verdict(ours=values, verdict=reading, reason=why, **common)
+
+
+def _values(columns: list[list[float]]) -> str:
+    return ", ".join(f"{sum(column) / len(column):.4g}" if column else "none" for column in columns)
 
 
 def _verdict(
     draft: Draft,
-    claim: str,
-    row: dict[str, Any],
-    ours: float | str,
+    row: Row,
+    value: float | str,
     interval: tuple[float, float] | None,
-    band: tuple[float, float] | None,
+    band: tuple[float, float],
     reading: Reading,
     why: str,
 ) -> Verdict:
     return Verdict(
-        claim=claim,
+        claim=f"{row['series']} at {row['x']}" if row["x"] else row["series"],
         published=text_of(row) + ("" if row["unit"] in ("", "1") else f" {row['unit']}"),
-        ours=ours,
+        ours=value,
         interval=interval,
         tolerance=band,
         strength=_strength(row, band),
@@ -215,11 +192,11 @@ def _verdict(
     )
 
 
-def _strength(row: dict[str, Any], band: tuple[float, float] | None) -> Strength:
-    if row["low"] is not None or not row["value"] or band is None:
+def _strength(row: Row, band: tuple[float, float]) -> Strength:
+    if not row["value"] or math.isinf(band[0]) or math.isinf(band[1]):
         return "band"
-    relative = (band[1] - band[0]) / 2 / abs(row["value"])
+    relative = max(band[1] - row["value"], row["value"] - band[0]) / abs(row["value"])
     for limit, name in ((1e-9, "exact"), (0.01, "within 1 %"), (0.05, "within 5 %"), (0.1, "within 10 %")):
-        if relative <= limit * (1 + 1e-9):
+        if relative <= limit * (1 + 1e-6):
             return name
-    return "within 30 %"
+    return "band" if row["low"] is not None else "within 30 %"

@@ -28,7 +28,7 @@ def published(experiment: str) -> pl.DataFrame:
 def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame:
     """Read a file of published points, ours or a reader's own.
 
-    A reader's own file needs `series`, `x`, `value` (or `low` and `high`) and may leave the rest out: `experiment` is
+    A reader's own file needs `series`, `x`, `value` (or an edge, `low` or `high`) and may leave the rest out: `experiment` is
     then the one being run, `kind` reads "user" and `source` is the file's name.
 
     Raises:
@@ -63,10 +63,14 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
 
 
 def text_of(row: dict) -> str:
-    """A published point as text: its value, or its band."""
-    if row["value"] is None:
-        return f"{row['low']:.6g} to {row['high']:.6g}"
-    return f"{row['value']:.6g}"
+    """A published point as text: its value, or its band, which may be open on one side."""
+    if row["value"] is not None:
+        return f"{row['value']:.6g}"
+    if row["high"] is None:
+        return f"at least {row['low']:.6g}"
+    if row["low"] is None:
+        return f"at most {row['high']:.6g}"
+    return f"{row['low']:.6g} to {row['high']:.6g}"
 
 
 def _numbers(column: pl.Series, path: Path, name: str) -> pl.Series:
@@ -87,10 +91,8 @@ def _numbers(column: pl.Series, path: Path, name: str) -> pl.Series:
 def _check_rows(table: pl.DataFrame, path: Path) -> None:
     for index, row in enumerate(table.iter_rows(named=True)):
         line = index + 2
-        if row["value"] is None and (row["low"] is None or row["high"] is None):
-            raise InputError(
-                "a point needs a value, or low and high", "fill them in", file=path, row=line, field="value"
-            )
+        if row["value"] is None and row["low"] is None and row["high"] is None:
+            raise InputError("a point needs a value, or an edge", "fill it in", file=path, row=line, field="value")
         if row["low"] is not None and row["high"] is not None and row["low"] > row["high"]:
             raise InputError("low is above high", "swap them", file=path, row=line, field="low")
         if row["kind"] not in KINDS:

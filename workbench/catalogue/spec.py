@@ -15,54 +15,37 @@ class Assumption(NamedTuple):
     Attributes:
         text: the assumption, as a clause ("the link is idle before the multicast starts").
         change: parameter values of the run in which it is dropped.
-        series: published series it explains; empty for all.
     """
 
     text: str
     change: Mapping[str, Any]
-    series: tuple[str, ...] = ()
 
 
 class Match(NamedTuple):
-    """How published points find our numbers: same series, same x, in one of the experiment's tables.
+    """How published points find our numbers: the same series and x, in one of the experiment's tables.
+
+    An experiment names what it can be asked about in a table `headline` with the columns series, x, value, unit; a
+    match says more about some of its series.
 
     Attributes:
-        table: name of the table.
-        series, x, value: its columns that hold the published series' text, the abscissa and our value.
-        unit: unit of `value`, equal to the published one.
+        series: published series this is about; empty for all that no other match names.
         tolerance: relative tolerance for published values that come without a band.
-        claim: what a point says, with `{series}` and `{x}` filled in.
-        fitted: published series on which a parameter was calibrated; their verdicts read "fitted".
-        only: published series this match is for; empty for all that no other match names.
-        backend: the backend whose number is judged; the first in the run by default.
-        where: further column values that pick the row.
+        fitted: True where a parameter was calibrated on these values; their verdicts read "fitted".
         assumptions: what to blame when it differs.
     """
 
-    table: str
-    value: str
-    unit: str
-    series: str = "series"
-    x: str = "x"
+    series: tuple[str, ...] = ()
     tolerance: float = 0.1
-    claim: str = "{series} at {x}"
-    fitted: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    where: Mapping[str, Any] = {}
+    fitted: bool = False
     assumptions: tuple[Assumption, ...] = ()
 
 
 class Ordering(NamedTuple):
-    """A published order of series: `order` from the smallest value to the largest."""
+    """A published order: the headline series named in `order` from the smallest value to the largest, at one x."""
 
     claim: str
-    table: str
-    value: str
     order: tuple[str, ...]
-    unit: str
-    series: str = "series"
-    where: Mapping[str, Any] = {}
-    source: str = ""
+    x: str = ""
     assumptions: tuple[Assumption, ...] = ()
 
 
@@ -130,8 +113,9 @@ def experiment(
 ) -> Callable[[Callable], Callable]:
     """Enter a function into the catalogue.
 
-    The function takes a `Context` and keyword-only annotated parameters, and returns a dict of polars tables. It is
-    called once a backend and replication.
+    The function takes a `Context` and keyword-only annotated parameters, and returns a dict of polars tables, among
+    them `headline` (series, x, value, unit) with the numbers that published points are judged against. It is called
+    once a backend and replication.
 
     Parameters:
         id: PAPER/figN, PAPER/tabN or PAPER/word.

@@ -107,7 +107,7 @@ def published_marks(
             continue
         colour = palette.colour(series[name] if series else name) if outcome.comparable else GREY
         rows = part.to_dicts()
-        centres = [row["value"] if row["value"] is not None else (row["low"] + row["high"]) / 2 for row in rows]
+        centres = [_centre(row) for row in rows]
         bands = any(row["low"] is not None and row["high"] is not None for row in rows)
         traces.append(
             go.Scatter(
@@ -131,6 +131,11 @@ def published_marks(
             )
         )
     return traces
+
+
+def _centre(row: dict[str, Any]) -> float:
+    known = [row[name] for name in ("low", "high") if row[name] is not None]
+    return row["value"] if row["value"] is not None else sum(known) / len(known)
 
 
 def _place(text: str, places: Mapping[str, Any] | None) -> Any:

@@ -6,7 +6,7 @@ from workbench.transfer.policy.schedule import Schedule, check_size, from_column
 
 
 def binomial_pipeline(nodes: int, blocks: int) -> Schedule:
-    """Multicast in m - 1 + ⌈log2 n⌉ steps, which no schedule can beat (lambdascale dossier §2.0 to §2.2).
+    """Multicast in m - 1 + ⌈log2 n⌉ steps, which no schedule can beat (Ganesan and Seshadri 2005; RDMC).
 
     The 2^l vertices of a hypercube (l = ⌊log2 n⌋) exchange blocks along one dimension a step. Where n is not a power
     of two, vertex v of 1..n-2^l stands for two nodes, v and v + 2^l - 1: one takes what comes from outside while the

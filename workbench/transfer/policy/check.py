@@ -13,7 +13,7 @@ def check(schedule: Schedule, held: np.ndarray | None = None, absent: tuple[int,
 
     A valid schedule names existing nodes and blocks, lets a node send and receive at most one block a step, sends only
     what the sender held before the step, never delivers a block twice, and leaves every node with every block
-    (lambdascale dossier §2.0).
+    (the one-port full-duplex model of Bar-Noy and Kipnis 1994).
 
     Parameters:
         schedule: the schedule; rows in messages count its transfers from 1.

@@ -9,8 +9,8 @@ def fibonacci_tree(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Parents and levels of the tree in which a first child lags its parent by one level and a second one by two.
 
     Level sizes are the Fibonacci numbers 1, 1, 2, 3, 5, … Nodes are numbered level by level, inside a level in depth-
-    first order (first child before second). To 12 nodes this is the hard-coded table of the artifact (lambdascale
-    dossier §6); the rule carries it on to any number.
+    first order (first child before second). To 12 nodes this is the table that λScale's artifact holds
+    (faasnet_transfer_strategy.py); the rule carries it on to any number.
 
     Returns:
         parent, level: int arrays of length `nodes`; the root has parent -1 and level 0.

@@ -17,7 +17,7 @@ def k_way(nodes: int, blocks: int, sources: int = 2, order: BlockOrder = "contig
     """k complete copies feed k sub-groups, each a binomial pipeline over its own rotation of the blocks.
 
     The destinations hold one complete copy *jointly* after ⌈b/k⌉ steps instead of b; that every node holds everything
-    still takes b - 1 + ⌈log2 L⌉ steps for the largest sub-group of L nodes (lambdascale dossier §2.5).
+    still takes b - 1 + ⌈log2 L⌉ steps for the largest sub-group of L nodes (λScale §4.2).
 
     Parameters:
         nodes: all nodes, the sources included; nodes 0..sources-1 are the sources.

@@ -9,7 +9,7 @@ from workbench.transfer.policy.schedule import Schedule, check_size, from_column
 
 
 def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> Schedule:
-    """c chains carry the whole message to their own targets (blitzscale dossier §2.2).
+    """c chains carry the whole message to their own targets (BlitzScale §5.1, Figure 12).
 
     With one source (its single port gives every block to each chain's head in turn) a chain advances one block in c
     steps: c·m + ⌈targets/c⌉ - 1 steps if c divides the targets. With c sources each chain is an ordinary one.

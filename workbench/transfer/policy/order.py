@@ -12,7 +12,7 @@ def by_bandwidth(bytes_per_s: Sequence[float], sources: int = 1) -> list[int]:
     """Nodes in the order in which a chain should visit them: sources first, then by decreasing bandwidth.
 
     Position k of a chain is limited by the slowest link so far, so a faster node loses nothing by going first and gains
-    when a slower one goes behind it (blitzscale dossier §2.1). Ties go to the lower number.
+    when a slower one goes behind it (BlitzScale §5.1, Figure 13). Ties go to the lower number.
 
     Parameters:
         bytes_per_s: bandwidth of each node, one entry a node, the sources (0..sources-1) included.

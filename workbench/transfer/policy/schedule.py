@@ -8,7 +8,7 @@ from workbench.errors import UserError
 
 
 class Schedule(NamedTuple):
-    """Transfers of equal blocks among nodes, in steps of the one-port model (lambdascale dossier §2.0).
+    """Transfers of equal blocks among nodes, in steps of the one-port model (Bar-Noy and Kipnis 1994).
 
     In a step a node sends at most one block and receives at most one, and sends only what it held before the step.
     The four arrays have one entry a transfer, sorted by (step, source); `block` indexes 0..blocks-1.

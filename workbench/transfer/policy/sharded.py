@@ -10,8 +10,8 @@ def sharded(nodes: int, blocks: int, lanes: int = 2) -> Schedule:
     """g chains from host to host, each carrying 1/g of the blocks over its own NIC, then a ring all-gather per host.
 
     Node number = host·lanes + lane; every accelerator of host 0 holds everything. Blocks lane, lane + g, lane + 2g, …
-    travel down the chain of that lane; then each host passes its shares round its local ring (blitzscale dossier §2.1
-    and the intended layout of §2.3). As steps of one port the two phases follow each other: m + H - 2 steps for H
+    travel down the chain of that lane; then each host passes its shares round its local ring (BlitzScale §5.1,
+    Figure 14, and §6.3). As steps of one port the two phases follow each other: m + H - 2 steps for H
     hosts. Run with separate ports for the NIC and the local fabric, they overlap as far as the links allow.
 
     Parameters:

@@ -117,7 +117,7 @@ def lower_bound(nodes: int, blocks: int) -> int:
     """Steps that no one-port schedule from one source can beat: m - 1 + ⌈log2 n⌉.
 
     After m - 1 steps some block has never left the source, and the holders of a block at most double in a step
-    (lambdascale dossier §2.0).
+    (Bar-Noy and Kipnis 1994).
     """
     check_size(nodes, blocks)
     return blocks - 1 + log2_ceiling(nodes)

@@ -8,7 +8,7 @@ from workbench.transfer.policy.schedule import Schedule, check_size, from_column
 def binomial_tree(nodes: int, blocks: int) -> Schedule:
     """Whole messages double in stages: in stage s every node j < 2^s sends all blocks to node j + 2^s.
 
-    m⌈log2 n⌉ steps; the tree of RDMC (lambdascale dossier §2.3), also known as whole-message recursive doubling.
+    m⌈log2 n⌉ steps; the tree of RDMC (Behrens et al. 2018), also known as whole-message recursive doubling.
 
     >>> binomial_tree(8, 4).steps
     12

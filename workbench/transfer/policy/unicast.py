@@ -10,7 +10,7 @@ def sequential(nodes: int, blocks: int) -> Schedule:
     """The source sends the whole message to node 1, then to node 2, and so on: m(n-1) steps.
 
     The star of unicasts that every other schedule is measured against; nobody forwards (RDMC's sequential schedule,
-    lambdascale dossier §2.3).
+    Behrens et al. 2018).
 
     >>> sequential(3, 2).send_lists()
     [[(1, 0), (1, 1), (2, 0), (2, 1)], [], []]
@@ -21,7 +21,7 @@ def sequential(nodes: int, blocks: int) -> Schedule:
 
 
 def chain(nodes: int, blocks: int) -> Schedule:
-    """Node j passes block t-j to node j+1 in step t: m + n - 2 steps (lambdascale dossier §2.3, blitzscale §2.1).
+    """Node j passes block t-j to node j+1 in step t: m + n - 2 steps (RDMC; BlitzScale §5.1).
 
     >>> chain(4, 10).steps
     12
@@ -33,7 +33,7 @@ def ring_broadcast(nodes: int, blocks: int, slices: int = 8) -> Schedule:
     """Broadcast round a ring, as collective libraries do for large messages: a chain of many small slices.
 
     Every block travels as `slices` slices, so that the schedule has blocks x slices blocks and a step lasts 1/slices
-    of a block's time: the more slices, the closer to one message time for any number of nodes (lambdascale §6, §8.8).
+    of a block's time: the more slices, the closer to one message time for any number of nodes (NCCL's ring).
     """
     if slices < 1:
         raise UserError(f"A ring broadcast cuts a block into at least 1 slice, got {slices}; raise slices.")

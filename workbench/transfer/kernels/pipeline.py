@@ -9,9 +9,9 @@ def binomial_pipeline_arrivals(arrival_steps):
     """Fill int64[n, m] with the number of steps after which each node holds each block; the source's row is 0.
 
     On the hypercube vertex w gets block c in step c + msb(ρ) if ρ is odd or c the last block, else in step c + l; ρ is
-    w turned right by c mod l inside its l bits (derived here from RDMC's schedule). A doubled vertex gives the block to its
-    receiving node in that step; the twin gets it one step later, or, after a step along a set bit of w, one step after
-    the next such step, at the latest in the last step.
+    w turned right by c mod l inside its l bits (derived here from RDMC's schedule). A doubled vertex gives the block to
+    its receiving node in that step; the twin gets it one step later, or, after a step along a set bit of w, one step
+    after the next such step, at the latest in the last step.
     """
     nodes, blocks = arrival_steps.shape
     width = highest(nodes)

@@ -2,19 +2,21 @@
 
 from workbench.transfer.policy.binomial import binomial_pipeline
 from workbench.transfer.policy.check import arrivals, check
+from workbench.transfer.policy.coverage import first_pipeline
 from workbench.transfer.policy.faasnet import faasnet_tree, fibonacci_tree
 from workbench.transfer.policy.k_way import block_order, k_way, sub_groups
 from workbench.transfer.policy.multi_chain import chain_members, multi_chain
 from workbench.transfer.policy.order import by_bandwidth, renumber
 from workbench.transfer.policy.replan import replan
 from workbench.transfer.policy.schedule import Schedule, from_columns, from_transfers
-from workbench.transfer.policy.sharded import sharded
+from workbench.transfer.policy.sharded import hosts_and_share, sharded
 from workbench.transfer.policy.table import (
     SCHEDULES,
     ScheduleKind,
     log2_ceiling,
     lower_bound,
     make_schedule,
+    schedule_blocks,
     step_form,
     steps,
 )
@@ -36,8 +38,10 @@ __all__ = [
     "check",
     "faasnet_tree",
     "fibonacci_tree",
+    "first_pipeline",
     "from_columns",
     "from_transfers",
+    "hosts_and_share",
     "k_way",
     "log2_ceiling",
     "lower_bound",
@@ -46,6 +50,7 @@ __all__ = [
     "renumber",
     "replan",
     "ring_broadcast",
+    "schedule_blocks",
     "sequential",
     "sharded",
     "step_form",

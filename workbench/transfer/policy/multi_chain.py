@@ -25,9 +25,7 @@ def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> S
     (23, 13)
     """
     check_size(nodes, blocks)
-    if sources not in (1, chains):
-        raise UserError(f"{chains} chains start from 1 source or from {chains}, got {sources}; change sources.")
-    members = chain_members(range(sources, nodes), chains)
+    members = chain_members(range(sources, nodes), chains, sources)
     pace = 1 if sources == chains else chains
     columns = []
     for chain, targets in enumerate(members):
@@ -40,12 +38,16 @@ def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> S
     return from_columns("multi_chain", nodes, blocks, tuple(range(sources)), *gathered)
 
 
-def chain_members(targets: Sequence[int], chains: int) -> list[list[int]]:
+def chain_members(targets: Sequence[int], chains: int, sources: int = 1) -> list[list[int]]:
     """Targets of each chain from its head to its tail, dealt out round-robin.
+
+    Errors: `UserError` for fewer targets than chains, or for a number of sources that is neither 1 nor that of chains.
 
     >>> chain_members([3, 4, 5, 6, 7], 2)
     [[3, 5, 7], [4, 6]]
     """
+    if sources not in (1, chains):
+        raise UserError(f"{chains} chains start from 1 source or from {chains}, got {sources}; change sources.")
     if not 1 <= chains <= len(targets):
         raise UserError(f"{len(targets)} targets form 1 to {len(targets)} chains, got {chains}; change chains.")
     return [list(targets[chain::chains]) for chain in range(chains)]

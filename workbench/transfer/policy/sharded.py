@@ -23,14 +23,7 @@ def sharded(nodes: int, blocks: int, lanes: int = 2) -> Schedule:
     16
     """
     check_size(nodes, blocks)
-    if lanes < 1 or nodes % lanes or nodes < 2 * lanes:
-        raise UserError(
-            f"Sharded lanes need at least two hosts of equal size, got {nodes} accelerators and {lanes} lanes; "
-            "make nodes a multiple of lanes."
-        )
-    if blocks % lanes:
-        raise UserError(f"{blocks} blocks do not divide into {lanes} equal shares; make blocks a multiple of lanes.")
-    hosts, share = nodes // lanes, blocks // lanes
+    hosts, share = hosts_and_share(nodes, blocks, lanes)
     hop, lane, piece = (grid.ravel() for grid in np.indices((hosts - 1, lanes, share)))
     sent = (hop + piece, hop * lanes + lane, (hop + 1) * lanes + lane, piece * lanes + lane)
     host, lane, piece, turn = (grid.ravel() for grid in np.indices((hosts - 1, lanes, share, lanes - 1)))
@@ -43,3 +36,15 @@ def sharded(nodes: int, blocks: int, lanes: int = 2) -> Schedule:
     )
     columns = (np.concatenate(pair) for pair in zip(sent, gathered, strict=True))
     return from_columns("sharded", nodes, blocks, tuple(range(lanes)), *columns)
+
+
+def hosts_and_share(nodes: int, blocks: int, lanes: int) -> tuple[int, int]:
+    """Number of hosts and blocks per lane, or a `UserError` where the accelerators or the blocks do not divide."""
+    if lanes < 1 or nodes % lanes or nodes < 2 * lanes:
+        raise UserError(
+            f"Sharded lanes need at least two hosts of equal size, got {nodes} accelerators and {lanes} lanes; "
+            "make nodes a multiple of lanes."
+        )
+    if blocks % lanes:
+        raise UserError(f"{blocks} blocks do not divide into {lanes} equal shares; make blocks a multiple of lanes.")
+    return nodes // lanes, blocks // lanes

@@ -10,7 +10,7 @@ from workbench.transfer.policy.faasnet import faasnet_tree, fibonacci_tree
 from workbench.transfer.policy.k_way import k_way, sub_groups
 from workbench.transfer.policy.multi_chain import chain_members, multi_chain
 from workbench.transfer.policy.schedule import Schedule, check_size
-from workbench.transfer.policy.sharded import sharded
+from workbench.transfer.policy.sharded import hosts_and_share, sharded
 from workbench.transfer.policy.trees import binary_tree, binomial_tree, heap_lag
 from workbench.transfer.policy.unicast import chain, ring_broadcast, sequential
 
@@ -23,12 +23,14 @@ class ScheduleKind(NamedTuple):
         label: name for people.
         formula: number of steps as text; n nodes, m blocks of the schedule.
         form: (nodes, the same options) -> (a, b) such that a multicast of m blocks takes a·m + b steps.
+        pieces: name of the option that says how many blocks of the schedule each block is sent as, with its default.
     """
 
     generate: Callable[..., Schedule]
     label: str
     formula: str
     form: Callable[..., tuple[int, int]]
+    pieces: tuple[str, int] = ("", 1)
 
 
 def _tree_form(per_block: int, fixed: int, nodes: int) -> tuple[int, int]:
@@ -36,7 +38,7 @@ def _tree_form(per_block: int, fixed: int, nodes: int) -> tuple[int, int]:
 
 
 def _multi_chain_form(nodes: int, chains: int = 2, sources: int = 1) -> tuple[int, int]:
-    lengths = [len(members) for members in chain_members(range(sources, nodes), chains)]
+    lengths = [len(members) for members in chain_members(range(sources, nodes), chains, sources)]
     if sources == chains:
         return 1, lengths[0] - 1
     return chains, max(chain + length for chain, length in enumerate(lengths)) - chains
@@ -66,12 +68,14 @@ SCHEDULES: dict[str, ScheduleKind] = {
         "ring broadcast in slices",
         "m + n - 2, m counted in slices",
         lambda nodes, slices=8: (1, nodes - 2),
+        ("slices", 8),
     ),
     "k_way": ScheduleKind(
         k_way,
         "k sources, rotated orders",
         "m - 1 + ⌈log2 L⌉, L nodes in the largest sub-group",
         lambda nodes, sources=2, order="contiguous", parts=1: (1, log2_ceiling(len(sub_groups(nodes, sources)[0])) - 1),
+        ("parts", 1),
     ),
     "multi_chain": ScheduleKind(
         multi_chain,
@@ -80,7 +84,10 @@ SCHEDULES: dict[str, ScheduleKind] = {
         _multi_chain_form,
     ),
     "sharded": ScheduleKind(
-        sharded, "sharded lanes and all-gather", "m + H - 2, H hosts", lambda nodes, lanes=2: (1, nodes // lanes - 2)
+        sharded,
+        "sharded lanes and all-gather",
+        "m + H - 2, H hosts",
+        lambda nodes, lanes=2: (1, hosts_and_share(nodes, lanes, lanes)[0] - 2),
     ),
 }
 
@@ -105,6 +112,24 @@ def steps(name: str, nodes: int, blocks: int, **options) -> int:
     check_size(nodes, blocks)
     per_block, fixed = step_form(name, nodes, **options)
     return per_block * blocks + fixed
+
+
+def schedule_blocks(name: str, nodes: int, blocks: int, **options) -> int:
+    """Number of blocks that a named schedule really sends: slices or parts count, where a block is sent as several.
+
+    >>> schedule_blocks("ring_broadcast", 8, 16, slices=4), schedule_blocks("chain", 8, 16)
+    (64, 16)
+    """
+    check_size(nodes, blocks)
+    kind = _kind(name, options)
+    kind.form(nodes, **options)
+    option, default = kind.pieces
+    pieces = options.get(option, default)
+    if pieces < 1:
+        raise UserError(
+            f"Schedule {name!r} sends a block as at least 1 piece, got {option} = {pieces}; raise {option}."
+        )
+    return blocks * pieces
 
 
 def step_form(name: str, nodes: int, **options) -> tuple[int, int]:

@@ -1,0 +1,49 @@
+"""Overhead and bandwidth from measured times, and how well the rest predicts each of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.transfer.model.cost import Hockney
+
+
+def fit_hockney(messages: Sequence[float], message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
+    """α and B of time = messages x (α + bytes/B) by least squares on the absolute errors.
+
+    Parameters (one entry a measurement):
+        messages: messages or steps, one after the other, that the time consists of.
+        message_bytes: size of each of them.
+        seconds: measured time.
+
+    Errors: `InputError` for fewer than two different measurements, or where the best fit has no positive bandwidth. A
+    negative best α is set to 0 and B fitted alone.
+
+    >>> fitted = fit_hockney([1, 1], [1e6, 3e6], [0.002, 0.004])
+    >>> round(fitted.alpha_s, 9), round(fitted.bytes_per_s)
+    (0.001, 1000000000)
+    """
+    count, size, time = (np.asarray(column, dtype=float) for column in (messages, message_bytes, seconds))
+    if not (len(count) == len(size) == len(time)) or not np.isfinite([*count, *size, *time]).all():
+        raise InputError("the measurements are not three columns of equal length and finite numbers", "correct them")
+    columns = np.column_stack([count, count * size])
+    scale = np.abs(columns).max(axis=0)
+    (alpha, per_byte), _, rank, _ = np.linalg.lstsq(columns / scale, time, rcond=None)
+    if rank < 2:
+        raise InputError("the measurements do not tell overhead from bandwidth", "add one with another message size")
+    alpha, per_byte = alpha / scale[0], per_byte / scale[1]
+    if alpha < 0:
+        alpha, per_byte = 0.0, (columns[:, 1] @ time) / (columns[:, 1] @ columns[:, 1])
+    if per_byte <= 0:
+        raise InputError("the measured times do not grow with the size", "check their order and units")
+    return Hockney(alpha_s=float(alpha), bytes_per_s=float(1 / per_byte))
+
+
+def leave_one_out(messages: Sequence[float], message_bytes: Sequence[float], seconds: Sequence[float]) -> np.ndarray:
+    """Each measured time as predicted by a fit to all the others, float (measurements,)."""
+    rows = [np.asarray(column, dtype=float) for column in (messages, message_bytes, seconds)]
+    predicted = []
+    for left_out in range(len(rows[2])):
+        cost = fit_hockney(*(np.delete(row, left_out) for row in rows))
+        predicted.append(rows[0][left_out] * cost.travel_s(rows[1][left_out]))
+    return np.array(predicted)

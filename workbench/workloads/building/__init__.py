@@ -1,0 +1,1 @@
+"""From the rows of a file to the request table: every cell checked, every repair counted."""

@@ -1,0 +1,78 @@
+"""One way to get at the rows of any kind of file: the wanted columns, the wanted part, lazily."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from workbench.errors import InputError
+from workbench.workloads.files.head import ROW, Head
+from workbench.workloads.files.objects import line_objects, object_rows
+from workbench.workloads.files.separated import explained, separated_rows
+from workbench.workloads.options import Limits
+
+
+class Rows:
+    """The wanted columns of one file.
+
+    Attributes:
+        head: the file's kind and first row.
+        frame: lazy rows with their number in the column `row`.
+    """
+
+    def __init__(self, head: Head, wanted: dict[str, bool], part: int | tuple[int, int] | None, limits: Limits):
+        """Open the rows.
+
+        Parameters:
+            head: from `head_of` or `table_head`.
+            wanted: the columns to read, each with whether it holds a list of whole numbers.
+            part: the first n rows, or start (from 0) to stop (not included); None for all.
+            limits: what to refuse.
+        """
+        self.head = head
+        start, stop = (0, part) if isinstance(part, int) else part or (0, None)
+        if head.kind in ("jsonl", "json"):
+            objects = line_objects(head) if head.kind == "jsonl" else enumerate(head.objects, start=1)
+            chosen = _capped(itertools.islice(objects, start, stop), limits, head.label)
+            self.frame = object_rows(chosen, wanted, head.label)
+            return
+        frame = _scanned(head).select(ROW, *wanted)
+        self.frame = frame if part is None else frame.slice(start, max(stop - start, 0))
+        count = int(self.collect(self.frame.select(pl.len())).item())
+        if count > limits.rows:
+            raise _too_many(limits, head.label)
+        if not count:
+            raise InputError("there are no rows to read", "ask for a part that the file has", file=head.label)
+
+    def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
+        """Collect something made from `frame`, turning what polars dislikes into one sentence."""
+        try:
+            return frame.collect(engine="streaming")
+        except pl.exceptions.PolarsError as error:
+            if self.head.kind == "csv":
+                raise explained(self.head, str(error)) from None
+            problem = f"the rows cannot be read ({str(error).splitlines()[0]})"
+            raise InputError(problem, "write or fetch the file again", file=self.head.label) from None
+
+    def cell(self, row: int, column: str) -> object:
+        """One cell as it stands in the file."""
+        return self.collect(self.frame.filter(pl.col(ROW) == row).select(column)).item()
+
+
+def _scanned(head: Head) -> pl.LazyFrame:
+    if head.kind == "csv":
+        return separated_rows(head)
+    frame = head.table.lazy() if head.kind == "table" else pl.scan_parquet(head.path)
+    return frame.with_row_index(ROW, 1).with_columns(pl.col(ROW).cast(pl.Int64))
+
+
+def _capped(objects: Iterable[tuple[int, dict]], limits: Limits, label: str) -> Iterator[tuple[int, dict]]:
+    for count, item in enumerate(objects, start=1):
+        if count > limits.rows:
+            raise _too_many(limits, label)
+        yield item
+
+
+def _too_many(limits: Limits, label: str) -> InputError:
+    problem = f"the file holds more than {limits.rows:,} rows"
+    return InputError(problem, "read a part with rows=..., or raise limits=Limits(rows=...)", file=label)

@@ -1,0 +1,1 @@
+"""What a trace looks like in numbers: lengths, arrivals, prefixes."""

@@ -1,0 +1,83 @@
+"""The blocks of a message as one node holds them: one flat buffer, a small header behind each block."""
+
+import hashlib
+import mmap
+import os
+import weakref
+from typing import Any
+
+import numpy as np
+
+HEADER_BYTES = 16
+
+
+class Blocks:
+    """Memory for all blocks of a message.
+
+    A block travels with the 16 bytes behind it, which carry when its transfer started and how long its link takes, so
+    that a receiver can hold the block until the link would have delivered it. Where the system allows it the memory is
+    anonymous shared memory, which no crash can leave behind.
+
+    Parameters:
+        sizes: bytes of each block.
+    """
+
+    def __init__(self, sizes: tuple[int, ...]):
+        import torch
+
+        self.sizes = sizes
+        spans = [-(-size // 64) * 64 + 64 for size in sizes]
+        self._offsets = np.concatenate([[0], np.cumsum(spans)]).tolist()
+        self.handle = os.memfd_create("workbench-blocks") if hasattr(os, "memfd_create") else -1
+        if self.handle >= 0:
+            os.ftruncate(self.handle, self._offsets[-1])
+            weakref.finalize(self, os.close, self.handle)
+        self._memory = mmap.mmap(self.handle, self._offsets[-1])
+        self._bytes = np.frombuffer(self._memory, dtype=np.uint8)
+        self._tensor = torch.frombuffer(self._memory, dtype=torch.uint8)
+
+    def clear(self) -> None:
+        """Forget everything, and touch every page so that no page fault is timed."""
+        self._bytes.fill(0)
+
+    def payload(self, block: int) -> np.ndarray:
+        """The bytes of a block, uint8 (size,)."""
+        start = self._offsets[block]
+        return self._bytes[start : start + self.sizes[block]]
+
+    def header(self, block: int) -> np.ndarray:
+        """The block's header, float64 (2,): start of the transfer and duration of the link, in seconds."""
+        end = self._offsets[block + 1]
+        return self._bytes[end - 64 : end - 64 + HEADER_BYTES].view(np.float64)
+
+    def wire(self, block: int, header_only: bool) -> Any:
+        """What travels of a block, as a tensor: its bytes with the header, or the header alone."""
+        end = self._offsets[block + 1] - 64
+        return self._tensor[end if header_only else self._offsets[block] : end + HEADER_BYTES]
+
+    def copy_from(self, memory: np.ndarray, block: int) -> None:
+        """Copy a block's bytes out of another node's memory, uint8 as long as this node's."""
+        start = self._offsets[block]
+        np.copyto(self.payload(block), memory[start : start + self.sizes[block]])
+
+    def fill(self, seed: int, block: int) -> None:
+        """Give a block the bytes that belong to it."""
+        self.payload(block)[:] = np.frombuffer(block_bytes(seed, block, self.sizes[block]), dtype=np.uint8)
+
+    def digest(self, block: int) -> str:
+        """SHA-256 of the block's bytes as they stand."""
+        return hashlib.sha256(self.payload(block)).hexdigest()
+
+
+def block_bytes(seed: int, block: int, size: int) -> bytes:
+    """The bytes of a block: random, and the same wherever they are made from the same seed."""
+    return np.random.default_rng([seed, block]).bytes(size)
+
+
+def map_memory(place: tuple[int, int]) -> np.ndarray:
+    """Another worker's blocks as read-only bytes; `place` is its process number and the handle of its memory."""
+    pid, handle = place
+    with open(f"/proc/{pid}/fd/{handle}", "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        memory = mmap.mmap(file.fileno(), size, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ)
+    return np.frombuffer(memory, dtype=np.uint8)

@@ -1,0 +1,142 @@
+"""Paced point-to-point links: one sending and one receiving thread a node, on one gloo group.
+
+The model is the dataflow model of the one-port machine: a transfer starts when the sender's port is free, the
+receiver's port is free and the block is held, and takes the time of its link. Bytes are copied at once, as fast as the
+machine can, and the receiver *holds* a block until the link would have delivered it; a receiver that let a block go
+early would let its chain run faster than the model. A sender hands over at most one block ahead of its start, as a
+network card takes the next block from its queue when it is free, without waiting for the processor to wake. Each
+receiver tells its next sender in advance when its port will be free.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.executor.blocks import Blocks
+from workbench.executor.clock import Clock, sleep_until
+from workbench.executor.faults import Flip, Swap
+from workbench.executor.held import Held
+
+POSTED_AHEAD = 4
+
+
+class Send(NamedTuple):
+    """One transfer as its sender sees it; `index` is its place in the schedule, the same on both sides."""
+
+    peer: int
+    block: int
+    index: int
+    duration_s: float
+
+
+class Receive(NamedTuple):
+    """One transfer as its receiver sees it."""
+
+    peer: int
+    block: int
+    index: int
+
+
+class Arrival(NamedTuple):
+    """One transfer as it happened, instants on `time.monotonic`; unpaced transfers have no deadline (NaN)."""
+
+    index: int
+    start_s: float
+    deadline_s: float
+    end_s: float
+
+
+class Links:
+    """The links of one node during one run.
+
+    Parameters:
+        group: the gloo group.
+        blocks: the node's memory.
+        held: what the node holds; filled as blocks arrive.
+        clock: see `workbench.executor.clock.Clock`.
+        sources: memory of the peers by rank, where blocks are copied through shared memory instead of the socket.
+        faults: what to do to blocks that arrive.
+    """
+
+    def __init__(
+        self,
+        group: Any,
+        blocks: Blocks,
+        held: Held,
+        clock: Clock,
+        sources: dict[int, np.ndarray] | None = None,
+        faults: tuple[Flip | Swap, ...] = (),
+    ):
+        self._group, self._blocks, self._held = group, blocks, held
+        self._paced, self._stamped = clock != "unpaced", clock == "stamped"
+        self._sources, self._faults = sources, faults
+        self._told: list[tuple[Any, Any]] = []
+
+    def send(self, todo: list[Send], start_s: float) -> None:
+        """Send blocks in order; the work of one thread."""
+        import torch
+
+        free_s, port = start_s, torch.empty(1, dtype=torch.float64)
+        sleep_until(start_s, self._held.check)
+        for peer, block, index, duration_s in todo:
+            since_s = self._held.wait(block)
+            begin_s = since_s if self._stamped else time.monotonic()
+            if self._paced:
+                self._group.recv([port], peer, 2 * index + 1).wait()
+                begin_s = max(begin_s, free_s, float(port))
+            self._blocks.header(block)[:] = begin_s, duration_s
+            self._group.send([self._wire(block)], peer, 2 * index).wait()
+            free_s = begin_s + duration_s
+            if self._paced:
+                now_s = sleep_until(begin_s, self._held.check)
+                free_s = free_s if self._stamped else max(free_s, now_s)
+
+    def receive(self, todo: list[Receive], start_s: float, arrivals: list[Arrival]) -> None:
+        """Receive blocks in order and hold each until its link would have delivered it; the work of one thread."""
+        free_s = start_s
+        posted = [self._post(transfer) for transfer in todo[:POSTED_AHEAD]]
+        self._tell(todo[:1], free_s)
+        sleep_until(start_s, self._held.check)
+        for place, (_, block, index) in enumerate(todo):
+            posted[place].wait()
+            self._held.check()
+            begin_s, duration_s = self._blocks.header(block).tolist()
+            if self._sources is not None:
+                self._blocks.copy_from(self._sources[todo[place].peer], block)
+            deadline_s = max(begin_s, free_s) + duration_s if self._paced else float("nan")
+            now_s = time.monotonic()
+            if self._paced:
+                free_s = deadline_s if self._stamped else max(deadline_s, now_s)
+                self._tell(todo[place + 1 : place + 2], free_s)
+                now_s = sleep_until(deadline_s, self._held.check)
+            self._spoil(block)
+            arrivals.append(Arrival(index, begin_s, deadline_s, now_s))
+            self._held.add(block, deadline_s if self._stamped else now_s)
+            posted += [self._post(transfer) for transfer in todo[place + POSTED_AHEAD : place + POSTED_AHEAD + 1]]
+
+    def _wire(self, block: int) -> Any:
+        return self._blocks.wire(block, header_only=self._sources is not None)
+
+    def _post(self, transfer: Receive) -> Any:
+        return self._group.recv([self._wire(transfer.block)], transfer.peer, 2 * transfer.index)
+
+    def _tell(self, following: list[Receive], free_s: float) -> None:
+        """Let the sender of the next transfer know when this node's port will be free for it."""
+        import torch
+
+        for transfer in following if self._paced else ():
+            port = torch.tensor([free_s], dtype=torch.float64)
+            self._told.append((port, self._group.send([port], transfer.peer, 2 * transfer.index + 1)))
+
+    def _spoil(self, block: int) -> None:
+        """Do to a block what the planted faults ask for."""
+        for fault in self._faults:
+            if isinstance(fault, Flip) and fault.block == block:
+                self._blocks.payload(block)[0] ^= 1
+            if isinstance(fault, Swap) and block in (fault.block, fault.other):
+                first, second = self._blocks.payload(fault.block), self._blocks.payload(fault.other)
+                if {fault.block, fault.other} <= {block, *self._held.blocks()}:
+                    kept = first.copy()
+                    size = min(len(first), len(second))
+                    first[:size], second[:size] = second[:size], kept[:size]

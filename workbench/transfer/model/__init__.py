@@ -13,7 +13,7 @@ from workbench.transfer.model.collectives import (
 from workbench.transfer.model.cost import Cost, Hockney, LogGP, stream_s
 from workbench.transfer.model.fitting import fit_hockney, leave_one_out
 from workbench.transfer.model.lanes import TwoLevel, lanes_completion_s, two_level
-from workbench.transfer.model.many_sources import KWaySteps, k_way_steps
+from workbench.transfer.model.many_sources import KWaySteps, k_way_steps, milestones_of
 from workbench.transfer.model.network import Endpoint, Network, Resource
 from workbench.transfer.model.running import Times, run_times
 from workbench.transfer.model.seconds import MOST_BLOCKS, BlockCount, multicast_s, optimal_blocks, schedule_s
@@ -42,6 +42,7 @@ __all__ = [
     "lanes_completion_s",
     "layer_ready_s",
     "leave_one_out",
+    "milestones_of",
     "multicast_s",
     "network_of",
     "optimal_blocks",

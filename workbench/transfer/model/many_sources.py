@@ -31,10 +31,14 @@ def k_way_steps(nodes: int, blocks: int, sources: int, order: BlockOrder = "cont
     >>> k_way_steps(8, 4, 2)
     KWaySteps(joint_copy=2, one_per_group=3, complete=5)
     """
-    arrival = arrival_steps("k_way", nodes, blocks, sources=sources, order=order, parts=parts)
-    groups = [members[1:] for members in sub_groups(nodes, sources)]
+    return milestones_of(arrival_steps("k_way", nodes, blocks, sources=sources, order=order, parts=parts), sources)
+
+
+def milestones_of(arrival: np.ndarray, sources: int) -> KWaySteps:
+    """The same three milestones from any arrivals, int (nodes, blocks), of a k-way multicast: simulated ones, say."""
+    groups = [members[1:] for members in sub_groups(len(arrival), sources)]
     return KWaySteps(
-        joint_copy=int(joint_copy(arrival, sources)),
+        joint_copy=int(joint_copy(np.ascontiguousarray(arrival, dtype=np.int64), sources)),
         one_per_group=first_pipeline(arrival, groups),
         complete=int(np.max(arrival)),
     )

@@ -137,7 +137,7 @@ class Multicast:
         del self._beside[flow]
 
     def die(self, node: int, time_s: float, detect_s: float | None) -> None:
-        """Let a node die at a time; `detect_s` seconds later the survivors re-plan (None: they carry on as they can)."""
+        """Let a node die; `detect_s` seconds later the survivors re-plan (None: they carry on as they can)."""
         self.clock.at(time_s, DEATH).callbacks.append(lambda _: self._died(node, detect_s))
 
     def _died(self, node: int, detect_s: float | None) -> None:

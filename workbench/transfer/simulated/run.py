@@ -25,7 +25,7 @@ class TransferRun(NamedTuple):
             was cut has the bytes moved till then and "lost" in its kind.
         links: `start_s, end_s, link, kind, bytes_per_s`, the load of each resource while it was not zero.
         completion: `node, complete_s`, NaN for a node that never held everything.
-        arrival_s: float (nodes, blocks), when each node held each block; 0 for what it held at first, infinite for never.
+        arrival_s: float (nodes, blocks), when a node held a block: 0 for what it held at first, infinite for never.
         dead: nodes that died.
         plans: the schedule, and those that replaced it after a death.
     """

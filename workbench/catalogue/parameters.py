@@ -23,6 +23,7 @@ class Par(NamedTuple):
         choices: allowed texts; with a tuple type any selection of them.
         profile: "cluster", "accelerator" or "model" where the text names such a profile (or a path, or `local`).
         free: True where the paper does not fix the value, so that published marks stay comparable when it is changed.
+        play: whether the slider gets a play button.
         status, source: where the default comes from.
     """
 
@@ -35,6 +36,7 @@ class Par(NamedTuple):
     choices: tuple[str, ...] = ()
     profile: str = ""
     free: bool = False
+    play: bool = False
     status: Status = "chosen"
     source: str = ""
 

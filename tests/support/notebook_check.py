@@ -1,0 +1,35 @@
+"""Execute a notebook and find the errors that a green run can hide."""
+
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+STATE = "application/vnd.jupyter.widget-state+json"
+
+
+def hidden_errors(nb) -> list[str]:
+    """Errors that nbclient does not raise: in Output widgets, in threads, or shown by an explorer as an alert."""
+    models = nb.metadata.get("widgets", {}).get(STATE, {}).get("state", {}).values()
+    found = []
+    for model in models:
+        state = model["state"]
+        found += [str(output) for output in state.get("outputs", []) if output.get("output_type") == "error"]
+        if "role=\"alert\"" in str(state.get("value", "")):
+            found.append(state["value"])
+    for cell in nb.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream" and output.name == "stderr" and "Traceback" in output.text:
+                found.append(output.text)
+    return found
+
+
+def check(path, timeout_s: float = 300) -> nbformat.NotebookNode:
+    """Execute a notebook, raise for any error, hidden or not, and hand the executed notebook back."""
+    nb = nbformat.read(path, as_version=4)
+    if nb.metadata.get("widgets") or any(cell.get("outputs") for cell in nb.cells):
+        raise AssertionError(f"{path}: stored outputs or widget state; run nbstripout")
+    manager = AsyncKernelManager(kernel_name="python3", transport="ipc")
+    NotebookClient(nb, km=manager, timeout=timeout_s).execute()
+    if errors := hidden_errors(nb):
+        raise AssertionError(f"{path}: {errors[0]}")
+    return nb

@@ -1,0 +1,6 @@
+"""λScale (published as FaaScale): multicast and execute-while-load. One module an experiment."""
+
+from importlib import import_module
+
+for _name in ("fig5", "fig7", "block_count", "reorder", "slow_link", "nccl_honest"):
+    import_module(f"{__name__}.{_name}")

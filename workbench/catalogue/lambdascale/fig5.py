@@ -1,0 +1,102 @@
+"""Figure 5: two complete copies scale to eight nodes, and which block arrives where in which step."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from workbench.catalogue.context import Context
+from workbench.catalogue.headline import headline
+from workbench.catalogue.parameters import Par
+from workbench.catalogue.spec import Agree, experiment
+from workbench.errors import UserError
+from workbench.transfer.model import arrival_steps, milestones_of
+from workbench.transfer.policy import make_schedule, sub_groups
+from workbench.transfer.simulated import simulate
+
+ORDERS = ("contiguous", "strided", "half", "naive")
+MILESTONES = ("destinations jointly hold all blocks", "first pipeline possible", "every node complete")
+_PAPER = "MLSys'26 paper §4.2, Fig 5"
+
+
+def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
+    rows = tables["milestones"].filter(pl.col("milestone") == MILESTONES[1])
+    steps = dict(zip(rows["order"], rows["steps"], strict=True))
+    chosen = parameters["order"]
+    text = f"With {parameters['sources']} copies and {parameters['blocks']} blocks the first pipeline can form after "
+    text += f"{steps[chosen]} steps in {chosen} order"
+    return f"{text}, after {steps['naive']} in naive order." if chosen != "naive" else f"{text}."
+
+
+@experiment(
+    "lambdascale/fig5",
+    title="Which block lands where: scaling from k copies to N nodes",
+    question="After how many steps can nodes that hold complementary blocks start to serve together?",
+    backends=("analytic", "simpy"),
+    seconds={"analytic": 0.01, "simpy": 0.1},
+    draw="blocks.landing",
+    panels=("blocks", "milestones"),
+    say=_say,
+    agrees=(
+        Agree(
+            "arrival of each block (steps)",
+            "arrivals",
+            ("node", "block"),
+            "step",
+            {("analytic", "simpy"): (-1e-9, 1e-9)},
+        ),
+    ),
+)
+def fig5(
+    context: Context,
+    *,
+    nodes: Annotated[int, Par("Nodes, sources included", low=2, high=64, status="published", source=_PAPER)] = 8,
+    sources: Annotated[int, Par("Complete copies at the start", low=1, high=16, status="published", source=_PAPER)] = 2,
+    blocks: Annotated[int, Par("Blocks", low=1, high=32, status="published", source=_PAPER)] = 4,
+    order: Annotated[str, Par("Order of the blocks", choices=ORDERS, status="published", source=_PAPER)] = "contiguous",
+    step: Annotated[int, Par("Show what is held after step", low=0, high=40, free=True, play=True)] = 3,
+) -> dict[str, pl.DataFrame]:
+    """Arrival step of every block at every node, and the steps until the three milestones, for all four orders."""
+    if sources >= nodes:
+        raise UserError(f"{nodes} nodes cannot hold {sources} sources and a destination; lower sources or raise nodes.")
+    arrivals = {name: _arrivals(context, nodes, blocks, sources, name) for name in ORDERS}
+    groups = sub_groups(nodes, sources)
+    group_of = {node: group for group, members in enumerate(groups) for node in members}
+    node, block = (grid.ravel() for grid in np.indices((nodes, blocks)))
+    table = pl.DataFrame(
+        {
+            "node": node,
+            "block": block,
+            "group": [group_of[name] for name in node.tolist()],
+            "step": arrivals[order].ravel().astype(float),
+            "held": arrivals[order].ravel() <= step + 1e-9,
+        }
+    )
+    found = {name: milestones_of(np.rint(steps).astype(np.int64), sources) for name, steps in arrivals.items()}
+    milestones = pl.DataFrame(
+        [
+            {"order": name, "milestone": milestone, "steps": value}
+            for name, steps in found.items()
+            for milestone, value in zip(
+                MILESTONES, (steps.joint_copy, steps.one_per_group, steps.complete), strict=True
+            )
+        ]
+    )
+    x = f"{sources} to {nodes} nodes, {blocks} blocks"
+    rows = []
+    for label, name in (("rotated", "contiguous"), ("naive", "naive")):
+        first = f"step after which the first pipelines are possible, {label} order"
+        joint = f"step after which the destinations jointly hold all blocks, {label} order"
+        rows += [(first, x, found[name].one_per_group, "steps"), (joint, x, found[name].joint_copy, "steps")]
+    return {"arrivals": table, "milestones": milestones, "headline": headline(rows)}
+
+
+def _arrivals(context: Context, nodes: int, blocks: int, sources: int, order: str) -> np.ndarray:
+    if context.backend == "analytic":
+        return arrival_steps("k_way", nodes, blocks, sources=sources, order=order)
+    schedule = make_schedule("k_way", nodes, blocks, sources=sources, order=order)
+    run = simulate(schedule, unit_network(nodes), block_bytes=1.0)
+    held = np.zeros((nodes, blocks))
+    held[run.transfers["target"].to_numpy(), run.transfers["block"].to_numpy()] = run.transfers["end_s"].to_numpy()
+    return held

@@ -1,0 +1,84 @@
+"""Which node holds which block when: heat maps of one schedule."""
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from workbench.catalogue.outcome import Outcome
+from workbench.figures.base import COLOURS, INK, WORDS
+from workbench.figures.panels import stack
+
+LATER = "rgba(128,128,128,.13)"
+
+
+def landing(outcome: Outcome, panel: str | None = None) -> go.Figure:
+    """λScale Figure 5: the step in which each block lands at each node, and the milestones of all orders."""
+    parameters = outcome.parameters
+
+    def blocks(made: go.Figure, row: int) -> None:
+        table = outcome.tables["arrivals"]
+        table = table.filter(pl.col("backend") == table["backend"][0]).sort("group", "node", "block")
+        names = table.unique("node", maintain_order=True)
+        labels = [
+            f"group {group + 1}: node {node}" + (" (source)" if node < parameters["sources"] else "")
+            for node, group in zip(names["node"], names["group"], strict=True)
+        ]
+        steps = table["step"].to_numpy().reshape(len(names), -1)
+        landing_grid(made, row, steps, labels, parameters["step"])
+
+    def milestones(made: go.Figure, row: int) -> None:
+        table = outcome.tables["milestones"]
+        for index, order in enumerate(table["order"].unique(maintain_order=True)):
+            for backend, part in table.filter(pl.col("order") == order).group_by("backend", maintain_order=True):
+                made.add_trace(
+                    go.Bar(
+                        x=part["milestone"].to_list(),
+                        y=part["steps"].to_list(),
+                        name=f"{order} ({WORDS[backend[0]]})",
+                        marker={"color": COLOURS[index], "pattern": {"shape": "" if backend[0] == "analytic" else "/"}},
+                        text=part["steps"].to_list(),
+                        textposition="outside",
+                        cliponaxis=False,
+                    ),
+                    row=row,
+                    col=1,
+                )
+        made.update_yaxes(title_text="steps", rangemode="tozero", row=row, col=1)
+        made.update_layout(barmode="group")
+
+    size = f"{parameters['sources']} to {parameters['nodes']} nodes, {parameters['blocks']} blocks"
+    painters = {
+        "blocks": (f"held after step {parameters['step']} (colour; grey: later), {parameters['order']} order", blocks),
+        "milestones": ("steps until", milestones),
+    }
+    return stack(f"Scaling from {size}", painters, panel)
+
+
+def landing_grid(made: go.Figure, row: int, steps: np.ndarray, labels: list[str], shown: int) -> None:
+    """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale."""
+    held = np.where(steps <= shown + 1e-9, steps, np.nan)
+    text = np.array([[f"{value:g}" for value in line] for line in steps])
+    small = steps.shape[0] <= 20 and steps.shape[1] <= 32
+    x = [f"b{block}" for block in range(steps.shape[1])]
+    hover = "%{y}, %{x}: step %{text}<extra></extra>"
+    common = {"x": x, "y": labels, "xgap": 1, "ygap": 1, "text": text, "hovertemplate": hover}
+    made.add_trace(
+        go.Heatmap(z=np.zeros_like(steps), colorscale=[[0, LATER], [1, LATER]], showscale=False, **common),
+        row=row,
+        col=1,
+    )
+    made.add_trace(
+        go.Heatmap(
+            z=held,
+            zmin=0,
+            zmax=float(steps.max()),
+            colorscale="Viridis",
+            colorbar={"title": {"text": "step"}, "len": 0.45, "y": 1.0, "yanchor": "top", "tickfont": {"color": INK}},
+            texttemplate="%{text}" if small else "",
+            **common,
+        ),
+        row=row,
+        col=1,
+    )
+    made.update_yaxes(autorange="reversed", showgrid=False, row=row, col=1)
+    made.update_xaxes(title_text="block", showgrid=False, side="bottom", row=row, col=1)

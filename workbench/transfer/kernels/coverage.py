@@ -16,12 +16,9 @@ def last_arrivals(arrival, complete):
 @kernel
 def joint_copy(arrival, first):
     """When nodes `first`, first + 1, … hold one copy *jointly*: the latest over blocks of the earliest holder."""
-    latest = arrival[first, 0]
-    for block in range(arrival.shape[1]):
-        earliest = arrival[first, block]
-        for node in range(first + 1, arrival.shape[0]):
-            earliest = min(earliest, arrival[node, block])
-        latest = max(latest, earliest)
+    latest = arrival[first:, 0].min()
+    for block in range(1, arrival.shape[1]):
+        latest = max(latest, arrival[first:, block].min())
     return latest
 
 

@@ -13,6 +13,8 @@ from workbench.profiles.deployment_record import Deployment, deployment
 from workbench.profiles.fitting import Fit, check_fits
 from workbench.profiles.link_library import link, links
 from workbench.profiles.link_record import Link
+from workbench.profiles.measure_machine import measure
+from workbench.profiles.measure_peer import listen_for_peer
 from workbench.profiles.model_library import model, models
 from workbench.profiles.model_record import Experts, LatentAttention, Model
 from workbench.profiles.quantities import Alternate
@@ -42,6 +44,8 @@ __all__ = [
     "deployment",
     "link",
     "links",
+    "listen_for_peer",
+    "measure",
     "model",
     "models",
     "slo",

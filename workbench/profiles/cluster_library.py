@@ -13,6 +13,7 @@ from workbench.profiles.cluster_record import Cluster, HostGroup
 from workbench.profiles.link_library import link_table
 from workbench.profiles.local_profile import local_tables
 from workbench.profiles.naming import file_of, looks_like_path, names_in
+from workbench.profiles.tables import quantity_columns
 from workbench.profiles.toml_reading import read_toml
 from workbench.records import Source
 
@@ -57,22 +58,25 @@ def cluster(name_or_path: str | Path | Cluster | None = None, **hosts_and_accele
 
 
 def clusters() -> pl.DataFrame:
-    """All clusters, one row per group of like hosts, with nominal and achievable network rates and their sources."""
+    """All clusters, one row each, with nominal and achievable rates of their links and a source for each number.
+
+    A link's columns are empty where the hosts differ in it (`uniform` is false) and where no source states any.
+    """
     rows = []
     for name in names_in("clusters"):
         one = cluster(name)
-        for group in one.groups:
-            row: dict[str, Any] = {"name": one.name, "label": one.label, "hosts": group.hosts}
-            row |= {"accelerators_per_host": group.accelerators, "accelerator": group.accelerator.name}
-            row["nics_per_host"] = group.nics
-            for field in ("nic", "scale_up", "pcie", "ssd"):
-                found = getattr(group, field)
-                for which in ("nominal", "achievable"):
-                    value = None if found is None else getattr(found, f"{which}_bytes_per_s")
-                    row[f"{field}_{which}_bytes_per_s"] = None if value is None else float(value)
-                    row[f"{field}_{which}_source"] = None if value is None else f"{value.status}: {value.source}"
-            row["counts_source"] = "; ".join(dict.fromkeys(f"{count.status}: {count.source}" for count in group.counts))
-            rows.append(row | {"note": one.note})
+        row: dict[str, Any] = {"name": one.name, "label": one.label, "hosts": one.hosts}
+        row |= {"accelerators": one.accelerators, "uniform": one.uniform}
+        row["accelerator"] = ", ".join(dict.fromkeys(group.accelerator.name for group in one.groups))
+        row["nics"] = sum(group.hosts * group.nics for group in one.groups)
+        for field in ("nic", "scale_up", "pcie", "ssd"):
+            kinds = {getattr(group, field) for group in one.groups}
+            kind = kinds.pop() if len(kinds) == 1 else None
+            for which in ("nominal_bytes_per_s", "achievable_bytes_per_s"):
+                empty = {f"{field}_{which}": None, f"{field}_{which}_source": None}
+                row |= empty if kind is None else quantity_columns(which, kind, f"{field}_")
+        counts = [f"{count.status}: {count.source}" for group in one.groups for count in group.counts]
+        rows.append(row | {"counts_source": "; ".join(dict.fromkeys(counts)), "note": one.note})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

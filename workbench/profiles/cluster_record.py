@@ -1,7 +1,5 @@
 """A cluster: groups of like hosts under leaf switches, with every path a byte can take."""
 
-import functools
-
 from pydantic import Field, model_validator
 
 from workbench.errors import InputError
@@ -152,10 +150,30 @@ class Cluster(Record):
             )
         return nic
 
-    @functools.cached_property
+    @property
     def places(self) -> tuple[Place, ...]:
         """Where each accelerator sits: host, PCIe switch, network cards, storage paths, leaf switch."""
+        # Worked out anew each time: a value kept in the record would outlive model_copy(update=...).
         return places_of(self.groups, [leaf.name for leaf in self.leaves])
+
+    def with_hosts(self, hosts: int) -> "Cluster":
+        """A uniform cluster of the same kind with another number of hosts, all under its first host's leaf switch.
+
+        Raises:
+            InputError: the hosts differ, or the number is not 1 or more.
+        """
+        if isinstance(hosts, bool) or not isinstance(hosts, int) or hosts < 1:
+            raise InputError(f"a cluster cannot have {hosts!r} hosts", "give a whole number of 1 or more")
+        if hosts == self.hosts:
+            return self
+        counts = tuple(
+            count.model_copy(update={"value": str(hosts), "status": "user", "source": "given in code"})
+            if count.quantity.endswith("hosts")
+            else count
+            for count in self.host.counts
+        )
+        group = self.host.model_copy(update={"hosts": hosts, "counts": counts})
+        return self.model_copy(update={"groups": (group,)})
 
     def alternate(self, preset: str, quantity: str) -> Quantity:
         """A number of one paper or artifact about this cluster."""

@@ -59,8 +59,8 @@ class _Config:
 def model_from_config(path: str | Path) -> Model:
     """The model that a Hugging Face `config.json` describes.
 
-    Supported: llama (also Yi and DeepSeek LLM), mistral, qwen2, qwen3, internlm2, opt, bloom, falcon, gpt_neox. What the
-    file leaves out takes the default of that architecture's configuration class.
+    Supported: llama (also Yi and DeepSeek LLM), mistral, qwen2, qwen3, internlm2, opt, bloom, falcon, gpt_neox. What
+    the file leaves out takes the default of that architecture's configuration class.
 
     Parameters:
         path: the file.
@@ -76,9 +76,8 @@ def model_from_config(path: str | Path) -> Model:
     shape = _READERS[family](config)
     dtype, note = _dtype(config)
     if config.fields.get("sliding_window") and config.flag("use_sliding_window", family == "mistral"):
-        note = (
-            f"{note} Attention slides over {config.fields['sliding_window']} tokens; the KV cache is counted in full."
-        )
+        window = config.count("sliding_window")
+        note = f"{note} Attention slides over {window} tokens; the KV cache is counted in full."
     name = path.parent.name if path.stem == "config" and path.parent.name else path.stem
     return build(
         Model,

@@ -41,7 +41,7 @@ def links() -> pl.DataFrame:
 
 
 def link_table(value: Any, file: Path, field: str) -> Any:
-    """A link as a cluster file writes it: a name, a whole table, or a table { like = NAME, ... } that changes a few fields.
+    """A link as a cluster file writes it: a name, a whole table, or { like = NAME, ... } that changes some fields.
 
     Gives the table that validates into a `Link`; what is no such thing is left for validation to refuse.
     """

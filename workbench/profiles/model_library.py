@@ -43,7 +43,7 @@ def model(name_or_path: str | Path | Model) -> Model:
 
 
 def models() -> pl.DataFrame:
-    """All models: shape, parameters, bytes of weights, layers and KV cache (computed), and where the shape comes from."""
+    """All models: shape and its source, parameters, and computed bytes of weights, layers and KV cache."""
     rows: list[dict[str, Any]] = []
     for name in names_in("models"):
         one = model(name)

@@ -1,5 +1,6 @@
 """One language model by its shape; every size is computed from the shape."""
 
+import itertools
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
@@ -214,7 +215,7 @@ class Model(Record):
         ends[-1] += self.head_parameters
         # Differences of rounded running totals: also formats of a fraction of a byte add up to the whole.
         totals = [0, *(self._bytes(end) for end in ends)]
-        return tuple(after - before for before, after in zip(totals, totals[1:], strict=False))
+        return tuple(after - before for before, after in itertools.pairwise(totals))
 
     def with_dtype(self, weights: str | None = None, kv: str | None = None) -> "Model":
         """The same model in other number formats.

@@ -19,9 +19,9 @@ def network_of(
 ) -> Network:
     """The network among nodes of a cluster.
 
-    Between hosts a transfer holds the accelerator's PCIe lane, its NIC, the leaf uplink where the leaves differ, and
+    Between hosts a transfer holds the accelerator's PCIe lanes, its NIC, the leaf uplink where the leaves differ, and
     the same on the other side; inside a host the scale-up ports, or PCIe lanes (and the switches' uplinks where the
-    switches differ). A host memory holds its own bandwidth and the PCIe switch and lane of the accelerator it feeds,
+    switches differ). A host memory holds its own bandwidth and the PCIe switch and lanes of the accelerator it feeds,
     and sends to other hosts through the NIC of its host's first accelerator. An accelerator with several NICs uses
     them as one.
 
@@ -46,7 +46,8 @@ def network_of(
         else:
             kind = f"an {per}" if per == "accelerator" else "a host"
             raise UserError(f"Cluster {cluster.name} has no node {node!r}; give {kind} from 0 to {count - 1}.")
-    if len({endpoint.host for endpoint in endpoints}) > 1 and not all(end.remote_out for end in endpoints):
+    hosts = {endpoint.host for endpoint in endpoints}
+    if len(hosts) > 1 and not all(builder.has_nic(host) for host in hosts):
         raise InputError(
             f"cluster {cluster.name} has no network card: no source states one",
             "choose nodes of one host, another cluster, or give nic_bytes_per_s",
@@ -75,8 +76,23 @@ class _Builder:
         name = f"nic {nics[0]}" if len(nics) == 1 else f"nics {nics[0]} to {nics[-1]}"
         return self.resources.pair(name, "nic", self._rate(link, len(nics)))
 
-    def _lane(self, place: Place):
-        return self.resources.pair(f"accelerator {place.accelerator} pcie", "pcie", self._rate(self._group(place).pcie))
+    def has_nic(self, host: int) -> bool:
+        """Whether a source states how the host reaches others."""
+        return self._group(self.hosts[host][0]).nic is not None
+
+    def _bus(self, place: Place):
+        """The accelerator's PCIe lanes, and its copies over them, which software may leave slower than RDMA.
+
+        The lanes carry at least what the NIC gets through them, whatever rate was measured for copies.
+        """
+        group = self._group(place)
+        copies = self._rate(group.pcie)
+        if copies is None:
+            return ((), ()), ((), ())
+        carried = max(copies, self._rate(group.nic, len(place.nics)) or 0.0)
+        lanes = self.resources.pair(f"accelerator {place.accelerator} pcie", "pcie", carried)
+        slower = copies if copies < carried else None
+        return lanes, self.resources.pair(f"accelerator {place.accelerator} copy", "copy", slower)
 
     def _switch(self, place: Place):
         rate = self._rate(self._group(place).pcie_switch)
@@ -85,10 +101,10 @@ class _Builder:
     def accelerator(self, index: int) -> Endpoint:
         place = self.cluster.places[index]
         group = self._group(place)
-        lane_out, lane_in = self._lane(place)
+        (lane_out, lane_in), (copy_out, copy_in) = self._bus(place)
         nic_out, nic_in = self._nic(place.nics, group.nic)
         switch_out, switch_in = across = self._switch(place)
-        local_out, local_in, domain = lane_out, lane_in, place.pcie_switch
+        local_out, local_in, domain = copy_out + lane_out, lane_in + copy_in, place.pcie_switch
         if group.scale_up is not None:
             rate = self._rate(group.scale_up)
             local_out, local_in = self.resources.pair(f"accelerator {index} scale-up", "scale-up", rate)
@@ -103,8 +119,8 @@ class _Builder:
             nic_in + lane_in,
             domain,
             *across,
-            memory_out=lane_out + switch_out,
-            memory_in=switch_in + lane_in,
+            memory_out=copy_out + lane_out + switch_out,
+            memory_in=switch_in + lane_in + copy_in,
         )
 
     def whole_host(self, host: int) -> Endpoint:
@@ -124,14 +140,12 @@ class _Builder:
             self.resources.pair(f"leaf {leaf.name}", "leaf", self._rate(leaf.uplink)) for leaf in self.cluster.leaves
         ]
         nics = [group.nic for group in self.cluster.groups if group.nic is not None]
+        inside = [group.scale_up or group.pcie for group in self.cluster.groups]
         return Network(
             resources=tuple(self.resources.all),
             endpoints=tuple(endpoints),
             leaf_out=tuple(out for out, _ in uplinks),
             leaf_in=tuple(into for _, into in uplinks),
             alpha_s=max((nic.latency(self.which) for nic in nics), default=0.0),
-            local_alpha_s=max(
-                (group.scale_up.latency(self.which) for group in self.cluster.groups if group.scale_up is not None),
-                default=0.0,
-            ),
+            local_alpha_s=max((link.latency(self.which) for link in inside if link is not None), default=0.0),
         )

@@ -16,7 +16,7 @@ class Resource(Record):
 
     Attributes:
         name: unique in its network, such as "nic 3 out".
-        kind: accelerator, scale-up, pcie, pcie switch, host memory, nic, leaf or link.
+        kind: scale-up, pcie, copy, pcie switch, host memory, nic, leaf or link.
         bytes_per_s: capacity.
     """
 

@@ -117,6 +117,12 @@ def columns(system, name):
     return messages, [BYTES[model] / 16 for model, *_ in rows], [seconds for *_, seconds in rows]
 
 
+def test_predicted_ratio_of_faasnet_to_the_pipeline():
+    """λScale dossier §6, equal bandwidth and no overhead."""
+    ratios = [steps("faasnet_tree", n, 16) / steps("binomial_pipeline", n, 16) for n in (4, 8, 12)]
+    assert [round(ratio, 2) for ratio in ratios] == [1.88, 1.89, 1.79]
+
+
 def test_fit_to_the_recorded_times():
     fitted = fit_hockney(*columns("FaaScale", "binomial_pipeline"))
     assert fitted.bytes_per_s == pytest.approx(42.0e9, rel=0.005)
@@ -136,6 +142,19 @@ def test_a_fit_recovers_what_made_the_times(alpha_s, bytes_per_s, messages):
     fitted = fit_hockney(messages, sizes, seconds)
     assert fitted.bytes_per_s == pytest.approx(bytes_per_s, rel=1e-5)
     assert fitted.alpha_s == pytest.approx(alpha_s, rel=1e-4, abs=1e-9 + 1e-5 * sizes[-1] / bytes_per_s)
+
+
+def test_a_relative_fit_listens_to_small_messages():
+    """True for sizes below 1 MB and 10 % slow above: only the relative fit finds the overhead."""
+    sizes = np.array([1e3, 1e4, 1e5, 1e6, 1e9])
+    seconds = 1e-5 + sizes / 1e10 * np.array([1, 1, 1, 1, 1.1])
+    ones = np.ones(5)
+    relative = fit_hockney(ones, sizes, seconds, relative=True)
+    absolute = fit_hockney(ones, sizes, seconds)
+    assert relative.alpha_s == pytest.approx(1e-5, rel=0.05)
+    assert absolute.bytes_per_s == pytest.approx(1e10 / 1.1, rel=1e-3)
+    with pytest.raises(InputError, match="not above 0"):
+        fit_hockney([1, 1], [1, 2], [0.0, 1.0], relative=True)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ def arrival_steps(name: str, nodes: int, blocks: int, run: Run = "dataflow", **o
     Returns:
         int64 (nodes, blocks of the schedule); 0 where the node held the block at first.
 
-    Errors: `UnknownName` for an unknown schedule or run, `UserError` for impossible sizes or options.
+    Raises:
+        `UnknownName` for an unknown schedule or run, `UserError` for impossible sizes or options.
 
     >>> arrival_steps("binomial_pipeline", 4, 3).tolist()
     [[0, 0, 0], [1, 4, 3], [3, 2, 4], [2, 3, 4]]

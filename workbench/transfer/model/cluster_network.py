@@ -32,7 +32,8 @@ def network_of(
         per: whether a node is one accelerator with its share of NICs, or a host with all its NICs together.
         achievable: what software gets, or the data sheet's numbers with no overhead.
 
-    Errors: `InputError` for a cluster without NICs where the nodes lie in several hosts, `UserError` for unknown nodes.
+    Raises:
+        `InputError` for a cluster without NICs where the nodes lie in several hosts, `UserError` for unknown nodes.
     """
     count = cluster.accelerators if per == "accelerator" else cluster.hosts
     chosen = list(range(count if nodes is None else nodes)) if nodes is None or isinstance(nodes, int) else list(nodes)

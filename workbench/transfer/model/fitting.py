@@ -8,16 +8,21 @@ from workbench.errors import InputError
 from workbench.transfer.model.cost import Hockney
 
 
-def fit_hockney(messages: Sequence[float], message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
-    """α and B of time = messages x (α + bytes/B) by least squares on the absolute errors.
+def fit_hockney(
+    messages: Sequence[float], message_bytes: Sequence[float], seconds: Sequence[float], relative: bool = False
+) -> Hockney:
+    """α and B of time = messages x (α + bytes/B) by least squares.
 
     Parameters (one entry a measurement):
         messages: messages or steps, one after the other, that the time consists of.
         message_bytes: size of each of them.
         seconds: measured time.
+        relative: whether to fit relative errors rather than seconds; choose it where sizes span decades, or the largest
+            message alone decides.
 
-    Errors: `InputError` for fewer than two different measurements, or where the best fit has no positive bandwidth. A
-    negative best α is set to 0 and B fitted alone.
+    Raises:
+        `InputError` for fewer than two different measurements, or where the best fit has no positive bandwidth. A
+        negative best α is set to 0 and B fitted alone.
 
     >>> fitted = fit_hockney([1, 1], [1e6, 3e6], [0.002, 0.004])
     >>> round(fitted.alpha_s, 9), round(fitted.bytes_per_s)
@@ -27,6 +32,10 @@ def fit_hockney(messages: Sequence[float], message_bytes: Sequence[float], secon
     if not (len(count) == len(size) == len(time)) or not np.isfinite([*count, *size, *time]).all():
         raise InputError("the measurements are not three columns of equal length and finite numbers", "correct them")
     columns = np.column_stack([count, count * size])
+    if relative:
+        if (time <= 0).any():
+            raise InputError("a measured time is not above 0", "remove it or fit absolute errors")
+        columns, time = columns / time[:, None], np.ones_like(time)
     scale = np.abs(columns).max(axis=0)
     (alpha, per_byte), _, rank, _ = np.linalg.lstsq(columns / scale, time, rcond=None)
     if rank < 2:

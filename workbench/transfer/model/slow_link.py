@@ -18,7 +18,8 @@ def slow_link_share(nodes: int, slowness: np.ndarray | float) -> np.ndarray | fl
         nodes: n, a power of two.
         slowness: B'/B, bandwidth of the slow link over that of the others, above 0.
 
-    Errors: `UserError` when n is no power of two; links are then used unequally often, ask `slow_link_table`.
+    Raises:
+        `UserError` when n is no power of two; links are then used unequally often, ask `slow_link_table`.
 
     >>> [round(slow_link_share(n, 0.5), 3) for n in (8, 16, 64)]
     [0.75, 0.8, 0.857]

@@ -54,7 +54,8 @@ def uniform_network(
         local_bytes_per_s, local_alpha_s: each node's port inside the host; needed when hosts have several nodes.
         hosts_per_leaf, uplink_bytes_per_s: leaf switches and the uplink of each; by default one leaf that never limits.
 
-    Errors: `UserError` for numbers that do not fit together, `InputError` for bandwidths that are none.
+    Raises:
+        `UserError` for numbers that do not fit together, `InputError` for bandwidths that are none.
 
     >>> network = uniform_network(4, 12.5e9, slow_links={(0, 1): 1e9})
     >>> [network.resources[index].name for index in network.path(0, 1)]

@@ -20,7 +20,8 @@ def check(schedule: Schedule, held: np.ndarray | None = None, absent: tuple[int,
         held: bool (nodes, blocks), what nodes hold before step 0 where that is more than the holders' complete copies.
         absent: nodes that take no part (dead ones); they need not end up complete.
 
-    Errors: `InputError` for the first rule that is broken.
+    Raises:
+        `InputError` for the first rule that is broken.
     """
     _check_columns(schedule)
     step, source, target, block = (column.astype(np.int64) for column in schedule[4:])

@@ -26,7 +26,8 @@ def k_way(nodes: int, blocks: int, sources: int = 2, order: BlockOrder = "contig
         order: see `BlockOrder`.
         parts: transfer blocks that each block is sent as; block e becomes blocks e·parts to e·parts + parts - 1.
 
-    Errors: `UserError` for sizes that leave nothing to do, `UnknownName` for an unknown order.
+    Raises:
+        `UserError` for sizes that leave nothing to do, `UnknownName` for an unknown order.
 
     >>> k_way(8, 16, sources=2).steps
     17

@@ -41,7 +41,8 @@ def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> S
 def chain_members(targets: Sequence[int], chains: int, sources: int = 1) -> list[list[int]]:
     """Targets of each chain from its head to its tail, dealt out round-robin.
 
-    Errors: `UserError` for fewer targets than chains, or for a number of sources that is neither 1 nor that of chains.
+    Raises:
+        `UserError` for fewer targets than chains, or for a number of sources that is neither 1 nor that of chains.
 
     >>> chain_members([3, 4, 5, 6, 7], 2)
     [[3, 5, 7], [4, 6]]

@@ -28,7 +28,8 @@ def by_bandwidth(bytes_per_s: Sequence[float], sources: int = 1) -> list[int]:
 def renumber(schedule: Schedule, order: Sequence[int]) -> Schedule:
     """The same schedule with node `order[p]` in the place of node p.
 
-    Errors: `UserError` when `order` is not a permutation of the nodes.
+    Raises:
+        `UserError` when `order` is not a permutation of the nodes.
     """
     place = np.asarray(order, dtype=np.int64)
     if sorted(place.tolist()) != list(range(schedule.nodes)):

@@ -20,7 +20,8 @@ def replan(schedule: Schedule, dead: Iterable[int], held: np.ndarray) -> Schedul
         dead: nodes that are gone.
         held: bool (nodes, blocks), which complete blocks each node holds now.
 
-    Errors: `WorkbenchError` when a block has no surviving copy; `UserError` when `held` has the wrong shape.
+    Raises:
+        `WorkbenchError` when a block has no surviving copy; `UserError` when `held` has the wrong shape.
     """
     gone = set(dead)
     have = np.array(held, dtype=bool)

@@ -95,7 +95,8 @@ SCHEDULES: dict[str, ScheduleKind] = {
 def make_schedule(name: str, nodes: int, blocks: int, **options) -> Schedule:
     """The transfers of a named schedule.
 
-    Errors: `UnknownName` for an unknown schedule, `UserError` for an option it does not have or impossible sizes.
+    Raises:
+        `UnknownName` for an unknown schedule, `UserError` for an option it does not have or impossible sizes.
 
     >>> make_schedule("chain", 8, 16).steps
     22

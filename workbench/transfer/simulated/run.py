@@ -79,7 +79,8 @@ def simulate(
             default they do not re-plan but carry on as far as they can.
         model, version: for the table of transfers.
 
-    Errors: `UserError` for what does not fit together, `WorkbenchError` when a block died with its last holder.
+    Raises:
+        `UserError` for what does not fit together, `WorkbenchError` when a block died with its last holder.
     """
     if run not in get_args(Run):
         raise UnknownName("run", run, get_args(Run))

@@ -1,19 +1,15 @@
 """How a trace file is to be read: which rows, how times and defects are treated, and what is too much."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import Field, ValidationError
-
-from workbench.errors import UserError
-from workbench.records import Record
+from workbench.workloads.asked import Asked, AtLeastOne, Count, Positive
 
 Unit = Literal["datetime", "s", "ms", "us", "ns"]
 Target = Literal["request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes"]
-Count = Annotated[int, Field(ge=0)]
 
 
-class Limits(Record):
+class Limits(Asked):
     """What a reader refuses to swallow.
 
     Attributes:
@@ -29,12 +25,12 @@ class Limits(Record):
     array_bytes: Count = 1 << 30
 
 
-class ReadOptions(Record):
+class ReadOptions(Asked):
     """Everything `trace` can be told about a file; its docstring explains the fields one by one."""
 
-    rows: Annotated[int, Field(gt=0)] | tuple[Count, Annotated[int, Field(gt=0)]] | None = None
+    rows: AtLeastOne | tuple[Count, AtLeastOne] | None = None
     window: tuple[float, float] | None = None
-    spread: bool | Annotated[float, Field(gt=0, allow_inf_nan=False)] = True
+    spread: bool | Positive = True
     seed: Count = 0
     zero_tokens: Literal["drop", "keep", "one", "refuse"] = "drop"
     bad_rows: Literal["refuse", "drop"] = "refuse"
@@ -43,21 +39,6 @@ class ReadOptions(Record):
     unit: Unit | None = None
     format: str | None = None
     log_type: str | None = None
-    block_tokens: Annotated[int, Field(gt=0)] | None = None
+    block_tokens: AtLeastOne | None = None
     count_tokens: Callable[[str], int] | None = None
     limits: Limits = Limits()
-
-
-def checked(kind: type[Record], given: dict[str, Any], what: str) -> Any:
-    """Build a record, turning the first thing pydantic dislikes into one sentence for the user."""
-    try:
-        return kind(**given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"][:1]) or what
-        if first["type"] == "extra_forbidden":
-            names = ", ".join(kind.model_fields)
-            raise UserError(f"{what} has no option {name!r}; its options are {names}.") from None
-        raise UserError(
-            f"{what}: {name}={given.get(name)!r} cannot be used ({first['msg'][0].lower()}{first['msg'][1:]})."
-        ) from None

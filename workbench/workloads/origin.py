@@ -13,13 +13,13 @@ class Burstiness(Record):
 
     Attributes:
         window_s: the width.
-        peak_over_mean: arrivals in the fullest window over the mean; NaN where there are fewer than two windows.
-        cv: standard deviation over mean of the counts.
+        peak_over_mean: arrivals in the fullest window over the mean; None where there are fewer than two windows.
+        cv: standard deviation over mean of the counts; None likewise.
     """
 
     window_s: float
-    peak_over_mean: float
-    cv: float
+    peak_over_mean: float | None
+    cv: float | None
 
 
 class Transformation(Record):

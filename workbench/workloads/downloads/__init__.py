@@ -1,0 +1,1 @@
+"""Real traces from their publishers: checked, resumed, never overwritten, never fetched unasked."""

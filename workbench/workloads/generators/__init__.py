@@ -1,0 +1,1 @@
+"""Workloads that nobody sent: arrival processes, lengths, markets of models."""

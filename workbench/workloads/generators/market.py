@@ -1,0 +1,66 @@
+"""A market of many models, most of them rarely asked."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from workbench.errors import UserError
+from workbench.workloads.generators.lengths import LengthModel
+from workbench.workloads.generators.making import made
+from workbench.workloads.generators.poisson import Poisson
+from workbench.workloads.generators.process import ArrivalProcess
+from workbench.workloads.generators.streams import Seed, stream
+from workbench.workloads.handle import Trace
+from workbench.workloads.origin import Origin
+
+
+def zipf_rates(models: int, rate_per_s: float, exponent: float = 1.0) -> dict[str, float]:
+    """Arrival rates of a long tail: that of the k-th model is proportional to k to the power of minus `exponent`.
+
+    Parameters:
+        models: how many; they are named model-001, model-002, ...
+        rate_per_s: of all together.
+        exponent: 0 makes all equal.
+
+    >>> {name: round(rate, 2) for name, rate in zipf_rates(3, 1.1).items()}
+    {'model-001': 0.6, 'model-002': 0.3, 'model-003': 0.2}
+    """
+    if models < 1 or not rate_per_s > 0:
+        raise UserError(f"A market needs at least one model and a rate above zero, not {models} and {rate_per_s}.")
+    shares = np.arange(1, models + 1, dtype=float) ** -exponent
+    rates = rate_per_s * shares / shares.sum()
+    digits = max(3, len(str(models)))
+    return {f"model-{place:0{digits}d}": float(rate) for place, rate in enumerate(rates, start=1)}
+
+
+def market(
+    arrivals: Mapping[str, ArrivalProcess | float],
+    lengths: LengthModel,
+    *,
+    duration_s: float,
+    seed: Seed = 0,
+    name: str = "market",
+) -> Trace:
+    """Requests to many models, each with an arrival process and random stream of its own.
+
+    Adding a model changes nothing about when the others are asked.
+
+    Parameters:
+        arrivals: process of each model by name, or just a rate for Poisson arrivals, for example from `zipf_rates`.
+        lengths: of all requests.
+        duration_s: span to draw arrivals in; the first one becomes time 0.
+        seed: a whole number or a SeedSequence.
+        name: of the trace.
+    """
+    if not arrivals or not duration_s > 0:
+        raise UserError("A market needs at least one model and duration_s above zero.")
+    drawn = []
+    for place, process in enumerate(arrivals.values()):
+        chosen = process if isinstance(process, ArrivalProcess) else Poisson(rate_per_s=process)
+        drawn.append(chosen.times(duration_s, stream(seed, "arrivals", place)))
+    times_s = np.concatenate(drawn)
+    owners = np.repeat(np.arange(len(drawn)), [times.size for times in drawn])
+    order = np.argsort(times_s, kind="stable")
+    models = pl.Series("model", list(arrivals), dtype=pl.String)[owners[order]]
+    return made(times_s[order], lengths, seed, models, None, Origin(name=name, format="generated"))

@@ -1,0 +1,44 @@
+"""Prefix hashes with a given ideal hit share."""
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from workbench.workloads.asked import Asked, AtLeastOne
+
+
+class SharedPrefixes(Asked):
+    """Prompts that begin like an earlier one often enough.
+
+    Whenever the share of blocks seen before lies under the wanted one, a request starts with the prefix of an earlier
+    request, chosen at random among the last `memory` ones; otherwise all its blocks are new. So the ideal hit share is
+    met by construction, and nothing else about reuse (how deep, how long after) is claimed.
+
+    Attributes:
+        block_tokens: prompt tokens that one hash covers.
+        hit_share: share of blocks that an unlimited cache has seen.
+        memory: how many requests back a prefix may come from.
+    """
+
+    block_tokens: AtLeastOne
+    hit_share: Annotated[float, Field(ge=0, lt=1)]
+    memory: AtLeastOne = 1000
+
+    def draw(self, prompt_tokens: np.ndarray, rng: np.random.Generator) -> pl.Series:
+        """Hash lists for prompts of these lengths, one id per started block."""
+        blocks = -(-prompt_tokens // self.block_tokens)
+        chosen = rng.random(blocks.size)
+        lists: list[np.ndarray] = []
+        seen = hits = fresh = 0
+        for place, count in enumerate(blocks.tolist()):
+            shared = np.zeros(0, dtype=np.int64)
+            if place and hits < self.hit_share * (seen + count):
+                reach = min(place, self.memory)
+                wanted = int(np.ceil(self.hit_share * (seen + count))) - hits
+                shared = lists[place - 1 - int(chosen[place] * reach)][: min(count, wanted)]
+            new = count - shared.size
+            lists.append(np.append(shared, np.arange(fresh, fresh + new)))
+            fresh, hits, seen = fresh + new, hits + shared.size, seen + count
+        return pl.Series("prefix_hashes", lists, dtype=pl.List(pl.Int64))

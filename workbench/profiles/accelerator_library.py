@@ -11,7 +11,7 @@ from workbench.profiles.checking import build
 from workbench.profiles.local_profile import local_tables
 from workbench.profiles.naming import file_of, looks_like_path, names_in
 from workbench.profiles.tables import quantity_columns
-from workbench.profiles.toml_reading import read_toml
+from workbench.profiles.toml_reading import read_toml, sources_in
 
 _NOMINAL_OF = {
     "flops_per_s_1024_tokens": "flops_per_s",
@@ -61,7 +61,7 @@ def accelerators() -> pl.DataFrame:
 
 def _built(table: dict[str, Any], name: str, path: Path, waiting: tuple[str, ...] = ()) -> Accelerator:
     data = {key: value for key, value in table.items() if key != "sources"}
-    sources = table.get("sources", {})
+    sources = sources_in(table, path)
     if isinstance(data.get("achievable"), dict) and isinstance(data.get("nominal", {}), dict):
         data["achievable"] = {
             field: _achievable(field, value, data.get("nominal", {}), path, (*waiting, name))

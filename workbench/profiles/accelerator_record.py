@@ -131,6 +131,6 @@ class Accelerator(Record):
             }
         )
 
-    def sources(self) -> list[Source]:
-        """Every number with where it comes from."""
-        return sources_of(self)
+    def sources(self, alternates: bool = False) -> list[Source]:
+        """Every number with where it comes from; on request also what single papers say instead."""
+        return sources_of(self, alternates)

@@ -14,7 +14,7 @@ from workbench.profiles.link_library import link_table
 from workbench.profiles.local_profile import local_tables
 from workbench.profiles.naming import file_of, looks_like_path, names_in
 from workbench.profiles.tables import quantity_columns
-from workbench.profiles.toml_reading import read_toml
+from workbench.profiles.toml_reading import read_toml, sources_in
 from workbench.records import Source
 
 _LINKS = ("nic", "scale_up", "pcie", "pcie_switch", "host_memory", "ssd", "remote_store")
@@ -82,7 +82,7 @@ def clusters() -> pl.DataFrame:
 
 def _built(table: dict[str, Any], name: str, path: Path) -> Cluster:
     data = {key: value for key, value in table.items() if key not in ("sources", "defaults", "leaves")}
-    sources, defaults = table.get("sources", {}), table.get("defaults", {})
+    sources, defaults = sources_in(table, path), table.get("defaults", {})
     groups = data.get("groups")
     if not isinstance(groups, list):
         raise InputError("is missing", "add at least one [[groups]] table", file=path, field="groups")
@@ -111,9 +111,12 @@ def _group(group: dict[str, Any], path: Path, place: str, sources: dict[str, str
     name = group.get("accelerator")
     if not isinstance(name, str):
         raise InputError("is missing", "name an accelerator", file=path, field=f"{place}.accelerator")
-    beside = path.parent / name if looks_like_path(name) else name
-    kind = load_accelerator(beside)
-    found["accelerator"] = kind.under(group["preset"]) if "preset" in group else kind
+    kind = load_accelerator(path.parent / name if looks_like_path(name) else name)
+    if "preset" in group:
+        if not isinstance(group["preset"], str):
+            raise InputError("is no text", "name a preset of the accelerator", file=path, field=f"{place}.preset")
+        kind = kind.under(group["preset"])
+    found["accelerator"] = kind
     for field in _LINKS:
         if field in found:
             found[field] = link_table(found[field], path, f"{place}.{field}")
@@ -128,7 +131,7 @@ def _counted(group: dict[str, Any], field: str, path: Path, place: str, sources:
     value = group[field]
     if not isinstance(value, dict):
         return Source(quantity=place, value=str(value), status="user", source=str(path))
-    if value.keys() != {"value", "status", "source"}:
+    if value.keys() != {"value", "status", "source"} or not isinstance(value["source"], str):
         raise InputError("is no count", "write it as { value, status, source }", file=path, field=place)
     group[field] = value["value"]
     source = {"value": str(value["value"]), "status": value["status"]}

@@ -179,6 +179,6 @@ class Cluster(Record):
         """A number of one paper or artifact about this cluster."""
         return alternate_value(f"cluster {self.name}", self.alternates, preset, quantity)
 
-    def sources(self) -> list[Source]:
-        """Every number with where it comes from."""
-        return sources_of(self)
+    def sources(self, alternates: bool = False) -> list[Source]:
+        """Every number with where it comes from; on request also what single papers say instead."""
+        return sources_of(self, alternates)

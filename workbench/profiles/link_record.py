@@ -53,6 +53,6 @@ class Link(Record):
         known = ", ".join(row.preset for row in self.alternates) or "none"
         raise InputError(f"link {self.name} has no alternate {preset!r}", f"known alternates: {known}")
 
-    def sources(self) -> list[Source]:
-        """Every number with where it comes from."""
-        return sources_of(self)
+    def sources(self, alternates: bool = False) -> list[Source]:
+        """Every number with where it comes from; on request also what single papers say instead."""
+        return sources_of(self, alternates)

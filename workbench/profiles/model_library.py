@@ -9,7 +9,7 @@ from workbench.profiles.checking import build
 from workbench.profiles.huggingface_config import model_from_config
 from workbench.profiles.model_record import Model
 from workbench.profiles.naming import file_of, looks_like_path, names_in
-from workbench.profiles.toml_reading import read_toml
+from workbench.profiles.toml_reading import read_toml, sources_in
 
 
 def model(name_or_path: str | Path | Model) -> Model:
@@ -17,7 +17,7 @@ def model(name_or_path: str | Path | Model) -> Model:
 
     Parameters:
         name_or_path: a name of `models()` or an alias, the path of a TOML file, or the path of a `config.json` as
-            Hugging Face checkpoints carry it (dense decoder-only architectures).
+            Hugging Face checkpoints carry it, or of its folder (dense decoder-only architectures).
 
     Raises:
         UnknownName, InputError: no such name; a file that cannot be used, with file, field and remedy.
@@ -32,11 +32,13 @@ def model(name_or_path: str | Path | Model) -> Model:
         path = file_of("model", "models", name_or_path)
     else:
         path = Path(name_or_path)
+        if path.is_dir() and (path / "config.json").is_file():
+            path = path / "config.json"
         if path.suffix == ".json":
             return model_from_config(path)
     tables = read_toml(path)
     data = {key: value for key, value in tables.items() if key != "sources"}
-    sources = tables.get("sources", {})
+    sources = sources_in(tables, path)
     if isinstance(data.get("source"), str):
         data["source"] = sources.get(data["source"], data["source"])
     return build(Model, {"name": path.name.removesuffix(".toml"), **data}, file=path, sources=sources)

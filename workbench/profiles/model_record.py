@@ -234,10 +234,13 @@ class Model(Record):
         """What one paper or artifact says instead of the computed number."""
         return alternate_value(f"model {self.name}", self.overrides, preset, quantity)
 
-    def sources(self) -> list[Source]:
-        """The shape and every further number with where it comes from."""
+    def sources(self, alternates: bool = False) -> list[Source]:
+        """The shape and every further number with where it comes from; on request also the overrides."""
         shape = f"{self.layers} layers x {self.hidden}, {self.heads}/{self.kv_heads} heads of {self.head_dim}"
-        return [Source(quantity="shape", value=shape, status=self.status, source=self.source), *sources_of(self)]
+        return [
+            Source(quantity="shape", value=shape, status=self.status, source=self.source),
+            *sources_of(self, alternates),
+        ]
 
     @property
     def _norm_parameters(self) -> int:

@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from workbench.errors import UnknownName
+from workbench.errors import InputError, UnknownName
 from workbench.paths import facts_folder
 from workbench.profiles.toml_reading import read_toml
 
@@ -17,6 +17,8 @@ def looks_like_path(name: str | Path) -> bool:
     >>> looks_like_path("h100-80gb-sxm"), looks_like_path("my.toml"), looks_like_path("p4d.24xlarge")
     (False, True, False)
     """
+    if not isinstance(name, str | Path):
+        raise InputError(f"{name!r:.60} is no name", "give a name, or the path of a file")
     return isinstance(name, Path) or name.endswith((".toml", ".json")) or "/" in name or "\\" in name
 
 

@@ -1,7 +1,6 @@
 """Field types for numbers with a unit, a status and a source, and the list of all sources inside a record."""
 
 import math
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, Strict, ValidationInfo
@@ -70,7 +69,9 @@ def _refuse_bad_number(value: Any, zero_allowed: bool) -> None:
         )
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero_allowed):
         bound = "0 or more" if zero_allowed else "more than 0"
-        raise PydanticCustomError("number", "is {got:g}", {"got": value, "remedy": f"it must be finite and {bound}"})
+        raise PydanticCustomError(
+            "number", "is {got}", {"got": f"{value:g}", "remedy": f"it must be finite and {bound}"}
+        )
 
 
 def _typed(unit: str, zero_allowed: bool = False):
@@ -134,34 +135,28 @@ def alternate_value(owner: str, rows: tuple[Alternate, ...], preset: str, quanti
     raise UnknownName(f"alternate number of {owner}", f"{preset}:{quantity}", known)
 
 
-def sources_of(record: Record, prefix: str = "") -> list[Source]:
-    """Every number inside a record with where it comes from, depth first, named by its path ("nominal.flops_per_s")."""
+def sources_of(record: Record, alternates: bool = False, prefix: str = "") -> list[Source]:
+    """The numbers inside a record with where they come from, depth first, named by path ("nominal.flops_per_s").
+
+    Parameters:
+        record: any record.
+        alternates: whether to list what single papers say instead as well.
+        prefix: put before every path.
+    """
     found: list[Source] = []
     for name in type(record).model_fields:
         value = getattr(record, name)
-        path = f"{prefix}{name}"
-        if isinstance(value, Alternate):
-            found += sources_of(value, f"{path}.")
-        elif isinstance(value, Quantity):
-            found.append(_source(path, value))
-        elif isinstance(value, Source):
-            found.append(value)
-        elif isinstance(value, Record):
-            found += sources_of(value, f"{path}.")
-        elif isinstance(value, tuple):
-            found += _inside(path, value)
-    return found
-
-
-def _inside(path: str, values: Iterable[Any]) -> list[Source]:
-    found: list[Source] = []
-    for index, value in enumerate(values):
-        if isinstance(value, Alternate):
-            found.append(_source(f"{path}.{value.preset}.{value.quantity}", value.value))
-        elif isinstance(value, Source):
-            found.append(value)
-        elif isinstance(value, Record):
-            found += sources_of(value, f"{path}[{index}].")
+        for index, item in enumerate(value if isinstance(value, tuple) else (value,)):
+            path = f"{prefix}{name}[{index}]" if isinstance(value, tuple) else f"{prefix}{name}"
+            if isinstance(item, Alternate):
+                if alternates:
+                    found.append(_source(f"{prefix}{name}.{item.preset}.{item.quantity}", item.value))
+            elif isinstance(item, Quantity):
+                found.append(_source(path, item))
+            elif isinstance(item, Source):
+                found.append(item)
+            elif isinstance(item, Record):
+                found += sources_of(item, alternates, f"{path}.")
     return found
 
 

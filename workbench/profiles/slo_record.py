@@ -47,9 +47,9 @@ class SLO(Record):
         }
         return self.model_copy(update={**scaled, "name": name})
 
-    def sources(self) -> list[Source]:
-        """Both targets with where they come from."""
-        return sources_of(self)
+    def sources(self, alternates: bool = False) -> list[Source]:
+        """Both targets with where they come from (an objective has no alternates)."""
+        return sources_of(self, alternates)
 
 
 def slo(

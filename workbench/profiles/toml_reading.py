@@ -22,6 +22,18 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     return _parsed(path, status.st_mtime_ns, status.st_size)
 
 
+def sources_in(tables: dict[str, Any], path: Path) -> dict[str, str]:
+    """The [sources] table of a file: short names that stand for whole sources.
+
+    Raises:
+        InputError: it is no table of texts.
+    """
+    sources = tables.get("sources", {})
+    if not isinstance(sources, dict) or not all(isinstance(text, str) for text in sources.values()):
+        raise InputError("is no table of texts", 'write [sources] and NAME = "text"', file=path, field="sources")
+    return sources
+
+
 def stat_input(path: Path, largest_bytes: int):
     """The status of a file that is about to be read whole, refused unless it is a file of reasonable size."""
     try:

@@ -1,0 +1,22 @@
+"""Fixtures for the tests of profiles."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def shared_profiles() -> Path:
+    """The folder of the shared profile data; the test is skipped where it is absent."""
+    given = os.environ.get("WORKBENCH_DATA")
+    if not given:
+        pytest.skip("WORKBENCH_DATA is not set: it names the shared data folder this test compares with")
+    return Path(given) / "profiles"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """An empty folder for this user's own data."""
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"

@@ -32,10 +32,12 @@ def located(facts: TraceFacts) -> Path | None:
 
 def absent(facts: TraceFacts) -> UserError:
     """What to say when a trace is not here; it is never replaced by another without being asked."""
-    remedy = f"fetch it with `{facts.fetch_command}`" if facts.url else "its publisher does not offer it for download"
+    ways = [f"fetch it with `{facts.fetch_command}`"] if facts.url else []
     if facts.stand_in:
-        remedy += f', or ask for the generated stand-in "{facts.stand_in.name}"'
-    return UserError(f"The trace {facts.name} is not on this machine; {remedy}.")
+        ways.append(f'ask for the generated stand-in "{facts.stand_in.name}"')
+    offered = "" if facts.url else " and nobody offers it for download"
+    remedy = " or ".join(ways) or f"see {facts.home}"
+    return UserError(f"The trace {facts.name} is not on this machine{offered}; {remedy}.")
 
 
 def check_content(facts: TraceFacts, path: Path) -> None:

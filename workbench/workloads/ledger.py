@@ -7,6 +7,7 @@ import polars as pl
 
 from workbench.errors import InputError
 from workbench.records import Record
+from workbench.workloads.files.head import ROW
 
 
 class Defect(Record):
@@ -61,7 +62,7 @@ class Ledger:
         """Refuse the file over the first bad row, or drop the bad rows and count them, as the user chose.
 
         Parameters:
-            frame: the rows, with their 1-based number in the column `row`.
+            frame: the rows, with their numbers.
             bad: one boolean a row.
             field: the column at fault.
             defect: what is wrong, in words.
@@ -70,7 +71,7 @@ class Ledger:
         count = int(bad.sum())
         if not count:
             return frame
-        first = int(frame["row"].filter(bad)[0])
+        first = int(frame[ROW].filter(bad)[0])
         if self.bad_rows == "refuse":
             shown = "" if value is None else f" ({_short(value(first))})"
             raise InputError(f"{defect}{shown}", remedy, file=self.file, row=first, field=field)

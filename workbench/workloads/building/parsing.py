@@ -13,7 +13,7 @@ from workbench.workloads.readers.mapping import Format, Mapping
 
 
 def parsed(rows: Rows, mapping: Mapping, form: Format, options: ReadOptions, ledger: Ledger) -> pl.DataFrame:
-    """Rows with `row, prompt_tokens, output_tokens` and, where the file has them, `tick, model, request_id, hashes`."""
+    """Numbered rows with the two token counts and, where the file has them, `tick, model, request_id, hashes`."""
     schema = rows.frame.collect_schema()
     columns = [
         pl.col(ROW),

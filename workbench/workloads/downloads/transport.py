@@ -5,7 +5,8 @@ import http.client
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from workbench.errors import UserError, WorkbenchError
@@ -71,7 +72,7 @@ def download(url: str, part: Path, expected_bytes: int | None, progress: Progres
             part.unlink()
             return download(url, part, expected_bytes, progress)
         raise WorkbenchError(f"{url} answers {error.code} {error.reason}; nothing was downloaded.") from None
-    except (http.client.HTTPException, urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except (http.client.HTTPException, OSError) as error:
         raise _broken(url, part, str(getattr(error, "reason", "") or error)) from None
 
 
@@ -86,18 +87,13 @@ def _total(answer, offset: int) -> int | None:
 
 def _pour(answer, part: Path, offset: int, total: int | None, url: str, progress: Progress | None) -> None:
     written = offset
-    with part.open("r+b" if offset else "wb") as sink:
-        sink.seek(offset)
-        sink.truncate()
-        while chunk := answer.read(_CHUNK):
+    with _writing(part), part.open("ab" if offset else "wb") as sink:
+        while chunk := _read(answer, url, part):
             written += len(chunk)
             if total is not None and written > total:
                 raise WorkbenchError(f"{url} sends more than the {total:,} bytes it should; it is not the trace.")
-            try:
-                sink.write(chunk)
-                sink.flush()
-            except OSError as error:
-                raise _unwritten(part, error) from None
+            sink.write(chunk)
+            sink.flush()
             if progress:
                 progress(written, total)
     if total is not None and written < total:
@@ -111,7 +107,18 @@ def _broken(url: str, part: Path, reason: str) -> WorkbenchError:
     )
 
 
-def _unwritten(part: Path, error: OSError) -> UserError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return UserError(f"The disk of {part.parent} is full; free some space and run it again to go on.")
-    return UserError(f"{part} cannot be written ({error.strerror}); choose another folder.")
+def _read(answer, url: str, part: Path) -> bytes:
+    try:
+        return answer.read(_CHUNK)
+    except (http.client.HTTPException, OSError) as error:
+        raise _broken(url, part, str(error)) from None
+
+
+@contextmanager
+def _writing(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"The disk of {part.parent} is full; free some space and run it again to go on.") from None
+        raise UserError(f"{part} cannot be written ({error.strerror}); choose another folder.") from None

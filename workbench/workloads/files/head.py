@@ -12,7 +12,7 @@ from workbench.records import Record
 from workbench.workloads.files.inspection import FileFacts
 from workbench.workloads.options import Limits
 
-ROW = "row"
+ROW = "__row__"
 """Name of the column that numbers the data rows from 1."""
 
 _HEAD_BYTES = 1 << 16
@@ -132,12 +132,10 @@ def _separated(path: Path, label: str, start: str) -> Head:
 
 
 def checked_names(names: list[str], label: str) -> tuple[str, ...]:
-    """Column names that are all different and leave our own row number alone."""
+    """Column names that are all different."""
     for name in names:
         if names.count(name) > 1:
             raise InputError("two columns bear this name", "rename one of them", file=label, field=name)
-        if name == ROW:
-            raise InputError("this name is kept for row numbers", "rename the column", file=label, field=name)
     return tuple(names)
 
 

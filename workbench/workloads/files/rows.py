@@ -17,7 +17,7 @@ class Rows:
 
     Attributes:
         head: the file's kind and first row.
-        frame: lazy rows with their number in the column `row`.
+        frame: lazy rows with their numbers in the column `ROW`.
     """
 
     def __init__(self, head: Head, wanted: dict[str, bool], part: int | tuple[int, int] | None, limits: Limits):

@@ -78,7 +78,9 @@ def arrival_statistics(times_s: np.ndarray) -> ArrivalStatistics | None:
 
 
 def window_counts(times_s: np.ndarray, window_s: float) -> np.ndarray:
-    """Arrivals in each whole window of `window_s` seconds that starts with the first arrival.
+    """Arrivals in each whole window of `window_s` seconds, the first one starting with the first arrival.
+
+    Windows are half-open but for the last, which includes its end (as the bins of `numpy.histogram`).
 
     >>> window_counts(np.array([5.0, 5.5, 6.5, 8.9, 9.1]), 1.0)
     array([2, 1, 0, 1])
@@ -87,8 +89,9 @@ def window_counts(times_s: np.ndarray, window_s: float) -> np.ndarray:
     windows = int(np.ceil(offsets[-1] / window_s)) - 1
     if windows < 1:
         return np.zeros(0, dtype=np.int64)
-    places = (offsets / window_s).astype(np.int64)
-    return np.bincount(places[places < windows], minlength=windows)
+    inside = offsets[offsets <= windows * window_s]
+    places = np.minimum((inside / window_s).astype(np.int64), windows - 1)
+    return np.bincount(places, minlength=windows)
 
 
 def window_statistics(times_s: np.ndarray, window_s: float) -> WindowStatistics:

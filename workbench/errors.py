@@ -77,6 +77,15 @@ class MissingExtra(UserError):
         super().__init__(f"{feature} needs {package}, which is not installed: {install_command(extra)}.")
 
 
+class MissingData(UserError):
+    """Measurements or traces that are not on this machine; the message says where they are looked for."""
+
+    def __init__(self, what: str):
+        super().__init__(
+            f"{what} are not on this machine: set WORKBENCH_DATA to the folder that holds measured/ and traces/."
+        )
+
+
 def install_command(extra: str) -> str:
     """The shell command that adds an optional part of the workbench to this Python."""
     if extra == "torch":

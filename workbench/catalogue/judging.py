@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.catalogue.published import text_of
-from workbench.catalogue.spec import Assumption, Match, Ordering, Spec
+from workbench.catalogue.spec import ALL, Assumption, Match, Ordering, Spec
 from workbench.results import Reading, Strength, Verdict, interval95, read_against
 
 Rerun = Callable[[Mapping[str, Any]], dict[str, pl.DataFrame]]
@@ -82,7 +82,7 @@ def _point(draft: Draft, row: Row) -> Verdict:
         agrees = "agrees" if band[0] <= mean <= band[1] else "does not agree"
         reading: Reading = "computed"
         why = f"laid beside a calculation, not a measurement; it {agrees} within {_band_text(band, unit)}"
-    elif match.fitted:
+    elif match.fitted == ALL or row["x"] in match.fitted:
         reading, why = "fitted", f"parameters were calibrated on this value; {_why(mean, band, unit)}"
     elif not draft.comparable and row["kind"] != "user":
         reading, why = "not comparable", draft.reason

@@ -28,8 +28,8 @@ def published(experiment: str) -> pl.DataFrame:
 def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame:
     """Read a file of published points, ours or a reader's own.
 
-    A reader's own file needs `series`, `x`, `value` (or an edge, `low` or `high`) and may leave the rest out: `experiment` is
-    then the one being run, `kind` reads "user" and `source` is the file's name.
+    A reader's own file needs `series`, `x`, `value` (or an edge, `low` or `high`) and may leave the rest out:
+    `experiment` is then the one being run, `kind` reads "user" and `source` is the file's name.
 
     Raises:
         InputError: names file, row, column and remedy.

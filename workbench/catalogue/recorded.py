@@ -1,4 +1,4 @@
-"""Recorded real runs: what readers without torch see beside formula and simulation, marked as recorded."""
+"""Recorded runs: what readers without torch, or without measured data, see in their place, marked as recorded."""
 
 import json
 from collections.abc import Mapping
@@ -18,11 +18,21 @@ def recorded_file(experiment: str) -> Path:
     return facts_folder() / "recorded" / f"{experiment.replace('/', '-')}.json"
 
 
-def record(outcome: Outcome) -> Path:
-    """Keep the real part of a run as the recorded one, with its machine, versions, date and parameters."""
-    tables = {name: table.filter(pl.col("backend") == "torch") for name, table in outcome.tables.items()}
+def record(outcome: Outcome, backend: str = "torch", leave_out: tuple[str, ...] = ()) -> Path:
+    """Keep one backend's part of a run as the recorded one, with its machine, versions, date and parameters.
+
+    Parameters:
+        outcome: the run.
+        backend: the backend to keep; a real run, or a formula that was fitted to data which is not shipped.
+        leave_out: tables not to keep.
+    """
+    tables = {
+        name: table.filter(pl.col("backend") == backend)
+        for name, table in outcome.tables.items()
+        if name not in leave_out
+    }
     if not any(len(table) for table in tables.values()):
-        raise UserError(f"{outcome.experiment}: this run has no torch part to record.")
+        raise UserError(f"{outcome.experiment}: this run has no {backend} part to record.")
     document = {
         "experiment": outcome.experiment,
         "origin": outcome.origin,

@@ -17,7 +17,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.published import published, read_points
 from workbench.catalogue.recorded import recorded_tables
 from workbench.catalogue.spec import BACKENDS, Spec
-from workbench.errors import MissingExtra, UnknownName, UserError
+from workbench.errors import MissingData, MissingExtra, UnknownName, UserError
 from workbench.records import Source
 
 VERSIONED = ("workbench-llm", "numpy", "numba", "polars", "simpy", "torch")
@@ -62,7 +62,7 @@ def run(
             context.tell(f"{spec.id}: {backend}" + (f", run {index + 1} of {len(seeds)}" if len(seeds) > 1 else ""))
             try:
                 parts.append((backend, index, spec.function(context, **parameters)))
-            except MissingExtra as missing:
+            except (MissingExtra, MissingData) as missing:
                 not_run[backend] = f"not run: {missing}"
                 if (tables := recorded_tables(spec, parameters)) is not None:
                     parts.append(("recorded", index, tables))

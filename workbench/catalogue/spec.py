@@ -9,6 +9,9 @@ from workbench.errors import UnknownName
 BACKENDS = ("analytic", "compiled", "simpy", "torch")
 
 
+ALL = ("*",)
+
+
 class Assumption(NamedTuple):
     """The assumption to blame when a verdict differs, and a run that shows it moving the number.
 
@@ -30,13 +33,13 @@ class Match(NamedTuple):
     Attributes:
         series: published series this is about; empty for all that no other match names.
         tolerance: relative tolerance for published values that come without a band.
-        fitted: True where a parameter was calibrated on these values; their verdicts read "fitted".
+        fitted: the x of values that a parameter was calibrated on (`ALL` for all); their verdicts read "fitted".
         assumptions: what to blame when it differs.
     """
 
     series: tuple[str, ...] = ()
     tolerance: float = 0.1
-    fitted: bool = False
+    fitted: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
 
 

@@ -9,15 +9,17 @@ import sys
 from pathlib import Path
 
 from workbench.errors import MissingExtra, UserError, WorkbenchError, install_command
-from workbench.paths import cache_folder, facts_folder, notebooks_folder, trace_folders, user_data_folder
+from workbench.paths import cache_folder, facts_folder, notebooks_folder, trace_folders
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Enter the commands into the parser."""
     measure = commands.add_parser("measure", help="measure this machine; the result is the profile `local`")
     measure.add_argument("--seconds", type=float, default=60.0, help="at most this long (default 60)")
-    measure.add_argument("--peer", metavar="HOST:PORT", help="also host to host, against a `workbench measure --listen`")
-    measure.add_argument("--listen", metavar="ADDRESS", help="answer one peer's measurement on this address, then end")
+    measure.add_argument(
+        "--peer", metavar="HOST:PORT", help="also host to host, against a `workbench measure --listen`"
+    )
+    measure.add_argument("--listen", metavar="ADDRESS[:PORT]", help="be the far end of one peer's measurement")
     measure.add_argument("--token", help="the one-time token that --listen printed")
     measure.set_defaults(run=_measure)
 
@@ -31,6 +33,30 @@ def add(commands: argparse._SubParsersAction) -> None:
     lab.add_argument("--no-browser", action="store_true")
     lab.add_argument("--copy-to", metavar="FOLDER", help="work on a copy of the notebooks in this folder")
     lab.set_defaults(run=_lab)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    from workbench import profiles
+    from workbench.cli.tables import progress, show
+
+    if options.listen is not None:
+        address, _, port = options.listen.partition(":")
+        if port and not port.isdigit():
+            raise UserError(f"--listen takes ADDRESS or ADDRESS:PORT, got {options.listen!r}.")
+
+        def ready(address: str, port: int, token: str) -> None:
+            command = f"workbench measure --peer {address}:{port} --token {token}"
+            print(f"Listening for one measurement. On the other host run:\n  {command}", flush=True)
+
+        sent = profiles.listen_for_peer(address, int(port or 0), ready=ready)
+        print(f"Done: {sent:,} bytes exchanged.")
+        return
+    with progress() as tell:
+        table = profiles.measure(
+            options.seconds, options.peer, options.token or "", lambda name, share: tell(f"{name} ({share:.0%})")
+        )
+    show(table, "Measured")
+    print("Saved as the profile 'local': use cluster='local' or accelerator='local'.")
 
 
 def _warm(_: argparse.Namespace) -> None:
@@ -64,6 +90,7 @@ def _doctor(_: argparse.Namespace) -> None:
 
     from workbench import __version__
     from workbench.figures.pages import chrome_found
+    from workbench.profiles.local_profile import local_file
 
     print(f"workbench {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     print(f"facts: {facts_folder()}\ncache: {cache_folder()}")
@@ -77,7 +104,7 @@ def _doctor(_: argparse.Namespace) -> None:
     print(f"  {'Chrome':12} {'found' if chrome_found() else 'missing (still images): install Chrome or Chromium'}")
     held = [str(folder) for folder in trace_folders() if folder.is_dir()]
     print(f"traces: {', '.join(held) or 'none; `workbench data list` shows how to get them'}")
-    local = user_data_folder() / "clusters" / "local.toml"
+    local = local_file()
     print(f"this machine's profile: {local if local.is_file() else 'none; `workbench measure` makes it'}")
     for extra, purpose in missing.items():
         print(f"To add {purpose}: {install_command(extra) if extra else 'pip install workbench-llm'}")

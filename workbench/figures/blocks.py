@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, INK, WORDS
+from workbench.figures.base import COLOURS, GREY, INK, SYMBOLS, WORDS
 from workbench.figures.panels import stack
 
 LATER = "rgba(128,128,128,.13)"
@@ -82,3 +82,58 @@ def landing_grid(made: go.Figure, row: int, steps: np.ndarray, labels: list[str]
     )
     made.update_yaxes(autorange="reversed", showgrid=False, row=row, col=1)
     made.update_xaxes(title_text="block", showgrid=False, side="bottom", row=row, col=1)
+
+
+def schedule(outcome: Outcome, panel: str | None = None) -> go.Figure:
+    """One schedule: who holds what after a step, busy links per step, and when each node is complete."""
+    parameters = outcome.parameters
+
+    def blocks(made: go.Figure, row: int) -> None:
+        table = outcome.tables["arrivals"]
+        table = table.filter(pl.col("backend") == table["backend"][0]).sort("node", "block")
+        steps = table["step"].to_numpy().reshape(parameters["nodes"], -1)
+        labels = [f"node {node}" for node in range(parameters["nodes"])]
+        landing_grid(made, row, steps, labels, parameters["step"])
+
+    def links(made: go.Figure, row: int) -> None:
+        table = outcome.tables["links"]
+        for (backend,), part in table.group_by("backend", maintain_order=True):
+            part = part.sort("step")
+            made.add_trace(
+                go.Scatter(
+                    x=part["step"].to_list(),
+                    y=part["busy_links"].to_list(),
+                    mode="lines+markers",
+                    name=f"busy links ({WORDS[backend]})",
+                    line={"color": COLOURS[0], "shape": "hvh"},
+                    marker={"symbol": SYMBOLS[backend], "color": COLOURS[0], "size": 7},
+                ),
+                row=row,
+                col=1,
+            )
+        made.add_hline(y=parameters["nodes"] - 1, line={"color": GREY, "dash": "dot"}, row=row, col=1)
+        made.update_xaxes(title_text="step", row=row, col=1)
+        made.update_yaxes(title_text="busy links", rangemode="tozero", row=row, col=1)
+
+    def completion(made: go.Figure, row: int) -> None:
+        table = outcome.tables["completion"]
+        table = table.filter((pl.col("backend") == table["backend"][0]) & (pl.col("node") > 0))
+        kinds = ((False, "one node a vertex", COLOURS[0]), (True, "two nodes share a vertex", COLOURS[1]))
+        for doubled, name, colour in kinds:
+            part = table.filter(pl.col("doubled") == doubled)
+            if len(part):
+                made.add_trace(
+                    go.Bar(x=part["node"].to_list(), y=part["step"].to_list(), name=name, marker={"color": colour}),
+                    row=row,
+                    col=1,
+                )
+        made.update_xaxes(title_text="node", row=row, col=1)
+        made.update_yaxes(title_text="complete after step", row=row, col=1)
+
+    painters = {
+        "blocks": (f"held after step {parameters['step']} (colour; grey: later)", blocks),
+        "links": ("busy links (dotted: every node but one receives)", links),
+        "completion": ("when each node is complete", completion),
+    }
+    size = f"{parameters['blocks']} blocks to {parameters['nodes']} nodes"
+    return stack(f"{parameters['schedule'].capitalize()}: {size}", painters, panel, heights=(1.3, 1, 1))

@@ -25,9 +25,12 @@ def stack(
     chosen = [panel] if panel else list(painters)
     shares = [1.0] * len(chosen) if panel or heights is None else list(heights)
     made = make_subplots(
-        rows=len(chosen), cols=1, subplot_titles=[painters[name][0] for name in chosen], row_heights=shares,
+        rows=len(chosen),
+        cols=1,
+        subplot_titles=[painters[name][0] for name in chosen],
+        row_heights=shares,
         vertical_spacing=min(0.2, 0.34 / max(1, len(chosen))),
-    )  # fmt: skip
+    )
     made.update_layout(template=TEMPLATE, title={"text": title, "font": {"size": 15}}, height=110 + 330 * len(chosen))
     made.update_annotations(font_size=13)
     for row, name in enumerate(chosen, start=1):

@@ -11,7 +11,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
 from workbench.errors import UserError
-from workbench.transfer.model import arrival_steps, milestones_of
+from workbench.transfer.model import arrival_steps, milestones_of, uniform_network
 from workbench.transfer.policy import make_schedule, sub_groups
 from workbench.transfer.simulated import simulate
 
@@ -60,7 +60,7 @@ def fig5(
     """Arrival step of every block at every node, and the steps until the three milestones, for all four orders."""
     if sources >= nodes:
         raise UserError(f"{nodes} nodes cannot hold {sources} sources and a destination; lower sources or raise nodes.")
-    arrivals = {name: _arrivals(context, nodes, blocks, sources, name) for name in ORDERS}
+    landed = {name: arrivals(context, nodes, blocks, sources, name) for name in ORDERS}
     groups = sub_groups(nodes, sources)
     group_of = {node: group for group, members in enumerate(groups) for node in members}
     node, block = (grid.ravel() for grid in np.indices((nodes, blocks)))
@@ -69,11 +69,11 @@ def fig5(
             "node": node,
             "block": block,
             "group": [group_of[name] for name in node.tolist()],
-            "step": arrivals[order].ravel().astype(float),
-            "held": arrivals[order].ravel() <= step + 1e-9,
+            "step": landed[order].ravel().astype(float),
+            "held": landed[order].ravel() <= step + 1e-9,
         }
     )
-    found = {name: milestones_of(np.rint(steps).astype(np.int64), sources) for name, steps in arrivals.items()}
+    found = {name: milestones_of(np.rint(steps).astype(np.int64), sources) for name, steps in landed.items()}
     milestones = pl.DataFrame(
         [
             {"order": name, "milestone": milestone, "steps": value}
@@ -92,11 +92,9 @@ def fig5(
     return {"arrivals": table, "milestones": milestones, "headline": headline(rows)}
 
 
-def _arrivals(context: Context, nodes: int, blocks: int, sources: int, order: str) -> np.ndarray:
+def arrivals(context: Context, nodes: int, blocks: int, sources: int, order: str) -> np.ndarray:
+    """Steps after which each node holds each block, float or int (nodes, blocks), by the context's backend."""
     if context.backend == "analytic":
         return arrival_steps("k_way", nodes, blocks, sources=sources, order=order)
     schedule = make_schedule("k_way", nodes, blocks, sources=sources, order=order)
-    run = simulate(schedule, unit_network(nodes), block_bytes=1.0)
-    held = np.zeros((nodes, blocks))
-    held[run.transfers["target"].to_numpy(), run.transfers["block"].to_numpy()] = run.transfers["end_s"].to_numpy()
-    return held
+    return simulate(schedule, uniform_network(nodes, 1.0), block_bytes=1.0).arrival_s

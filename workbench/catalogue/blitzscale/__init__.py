@@ -1,0 +1,6 @@
+"""BlitzScale: live autoscaling over the network. One module an experiment."""
+
+from importlib import import_module
+
+for _name in ("fig13", "fig14"):
+    import_module(f"{__name__}.{_name}")

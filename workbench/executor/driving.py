@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.executor.faults import Kill, RunFailed, Stop
 from workbench.executor.processes import Worker
-from workbench.executor.relay import Go, Plan, Report, relay
+from workbench.executor.relay import Plan, Report, relay
 from workbench.executor.watching import Died, Done, Due, Failed, Hung, Said, watch
 
 LEAD_S = 0.1
@@ -54,10 +54,13 @@ def drive(
     """
     for worker in workers:
         worker.give(relay, plans[worker.number])
-    places = _ready(workers, beats, timeout_s)
+    said = all_said(workers, beats, timeout_s)
+    for worker in workers:
+        worker.tell(tuple(said[member.number] for member in workers))
+    all_said(workers, beats, timeout_s)
     start_s = time.monotonic() + LEAD_S
     for worker in workers:
-        worker.tell(Go(start_s, tuple(places[member.number] for member in workers)))
+        worker.tell(start_s)
     return _Run(workers, start_s, drills, timeout_s).watched(beats, heartbeat_s)
 
 
@@ -131,19 +134,19 @@ class _Run:
                 raise RunFailed(f"A link of node {node} failed while all processes live ({report.error}).")
 
 
-def _ready(workers: Sequence[Worker], beats, timeout_s: float) -> dict[int, tuple[int, int]]:
-    """Where each node's memory is, once all have joined the group."""
-    places: dict[int, tuple[int, int]] = {}
+def all_said(workers: Sequence[Worker], beats, timeout_s: float) -> dict[int, Any]:
+    """What each worker says, once all have spoken: first where its memory is, then that it is ready to start."""
+    said: dict[int, Any] = {}
     for event in watch(workers, beats, alarms=[time.monotonic() + timeout_s]):
         match event:
-            case Said(node, place):
-                places[node] = place
+            case Said(node, value):
+                said[node] = value
             case Due():
                 raise RunFailed(f"The processes did not find each other within {timeout_s:.0f} s; run it again.")
             case Failed(node, text):
                 raise RunFailed(f"Node {node} failed with {text}.")
             case _:
                 raise RunFailed(f"The process of node {event.worker} was lost before the start; run it again.")
-        if len(places) == len(workers):
+        if len(said) == len(workers):
             break
-    return places
+    return said

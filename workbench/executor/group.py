@@ -4,6 +4,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+NOBODY_TAG = 2**31 - 1
+"""The tag of no transfer: those count from 0."""
+
 
 def open_group(rendezvous: str, rank: int, size: int, timeout_s: float) -> Any:
     """Join the group of a run.
@@ -33,8 +36,8 @@ def break_up(group: Any) -> None:
     """
     import torch
 
-    nobody, tag = torch.empty(1, dtype=torch.uint8), 2**31 - 1  # the tags of real transfers count from 0
+    nobody = torch.empty(1, dtype=torch.uint8)
     for peer in range(group.size()):
         if peer != group.rank():
             with suppress(RuntimeError):  # of the timeout, or of a connection that is closed already
-                group.recv([nobody], peer, tag).wait(timedelta(milliseconds=1))
+                group.recv([nobody], peer, NOBODY_TAG).wait(timedelta(milliseconds=1))

@@ -9,6 +9,8 @@ receiver tells its next sender in advance when its port will be free.
 """
 
 import time
+from collections import deque
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,10 @@ from workbench.executor.faults import Flip, Swap
 from workbench.executor.held import Held
 
 POSTED_AHEAD = 4
+"""How many receptions a node has announced to its senders beyond the present one."""
+
+UNDER_WAY = 3
+"""How many blocks a sender may have handed over that are not yet copied."""
 
 
 class Send(NamedTuple):
@@ -55,7 +61,7 @@ class Links:
         blocks: the node's memory.
         held: what the node holds; filled as blocks arrive.
         clock: see `workbench.executor.clock.Clock`.
-        sources: memory of the peers by rank, where blocks are copied through shared memory instead of the socket.
+        sources: memory of the peers by rank where blocks are copied out of it, None where they come through the socket.
         faults: what to do to blocks that arrive.
     """
 
@@ -65,8 +71,8 @@ class Links:
         blocks: Blocks,
         held: Held,
         clock: Clock,
-        sources: dict[int, np.ndarray] | None = None,
-        faults: tuple[Flip | Swap, ...] = (),
+        sources: Mapping[int, np.ndarray] | None,
+        faults: tuple[Flip | Swap, ...],
     ):
         self._group, self._blocks, self._held = group, blocks, held
         self._paced, self._stamped = clock != "unpaced", clock == "stamped"
@@ -78,6 +84,7 @@ class Links:
         import torch
 
         free_s, port = start_s, torch.empty(1, dtype=torch.float64)
+        under_way: deque[tuple[int, Any]] = deque()
         sleep_until(start_s, self._held.check)
         for peer, block, index, duration_s in todo:
             since_s = self._held.wait(block)
@@ -85,12 +92,16 @@ class Links:
             if self._paced:
                 self._group.recv([port], peer, 2 * index + 1).wait()
                 begin_s = max(begin_s, free_s, float(port))
+            while len(under_way) >= UNDER_WAY or block in (sent for sent, _ in under_way):
+                under_way.popleft()[1].wait()
             self._blocks.header(block)[:] = begin_s, duration_s
-            self._group.send([self._wire(block)], peer, 2 * index).wait()
+            under_way.append((block, self._group.send([self._wire(block)], peer, 2 * index)))
             free_s = begin_s + duration_s
             if self._paced:
                 now_s = sleep_until(begin_s, self._held.check)
                 free_s = free_s if self._stamped else max(free_s, now_s)
+        for _, work in under_way:
+            work.wait()
 
     def receive(self, todo: list[Receive], start_s: float, arrivals: list[Arrival]) -> None:
         """Receive blocks in order and hold each until its link would have delivered it; the work of one thread."""

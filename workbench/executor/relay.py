@@ -13,6 +13,8 @@ from workbench.executor.group import break_up, open_group
 from workbench.executor.held import Broken, Held
 from workbench.executor.links import Arrival, Links, Receive, Send
 
+READY = "ready"
+
 
 class Plan(NamedTuple):
     """What one node is to do.
@@ -42,13 +44,6 @@ class Plan(NamedTuple):
     shared: bool
     timeout_s: float
     faults: tuple[Flip | Swap, ...] = ()
-
-
-class Go(NamedTuple):
-    """The agreed start: an instant of `time.monotonic`, and where the members' memory is to be found."""
-
-    start_s: float
-    places: tuple[tuple[int, int], ...]
 
 
 class Report(NamedTuple):
@@ -87,11 +82,14 @@ def relay(desk: Desk, plan: Plan) -> Report:
     desk.say((os.getpid(), blocks.handle))
     busy_s = time.process_time()
     try:
-        go: Go = desk.hear()
-        sources = {peer: map_memory(go.places[peer]) for peer, *_ in plan.receives} if plan.shared else None
+        places: tuple[tuple[int, int], ...] = desk.hear()
+        senders = {transfer.peer for transfer in plan.receives}
+        sources = {peer: map_memory(places[peer]) for peer in senders} if plan.shared else None
         links = Links(group, blocks, held, plan.clock, sources, plan.faults)
+        desk.say(READY)
+        start_s: float = desk.hear()
         busy_s = time.process_time()
-        _both_ways(links, plan, go.start_s, arrivals, break_off)
+        _both_ways(links, plan, start_s, arrivals, break_off)
     except CalledOff as reason:
         held.break_off(str(reason))
     busy_s, finished_s = time.process_time() - busy_s, time.monotonic()

@@ -19,7 +19,7 @@ from workbench.executor.relay import digests
 from workbench.executor.watching import HEARTBEAT_S
 from workbench.transfer.policy import Schedule, check
 from workbench.transfer.real import outcome
-from workbench.transfer.real.phases import Phase, lost, remaining
+from workbench.transfer.real.phases import Phase, lost, lost_again, remaining
 from workbench.transfer.real.planning import check_fault, job_of, plans
 from workbench.transfer.real.reporting import report, verify
 
@@ -96,7 +96,7 @@ def run_multicast(
             orders = plans(job, held, str(folder / "second"), limit_s, fresh=False)
             phases += [Phase(job, drive(workers, orders, pool.beats, timeout_s=limit_s, heartbeat_s=heartbeat_s))]
             if phases[1].drive.losses:
-                raise lost(phases[1])
+                raise lost_again(phases[1])
         for worker in workers:
             worker.give(digests)
         found = dict(zip(held, gather(workers, pool.beats, limit_s), strict=True))

@@ -6,6 +6,7 @@ import polars as pl
 
 from workbench.errors import WorkbenchError
 from workbench.executor.clock import Clock
+from workbench.executor.scale import Scale
 from workbench.records import Record
 
 Path = Literal["loopback", "memory"]
@@ -53,6 +54,7 @@ class RealMulticast(Record):
             the machine's own part in the total; NaN unpaced.
         waiting_share: share of the wall time in which the processes used no processor, mean over nodes.
         recovery: what happened after a loss, None without one.
+        scale: how bytes and seconds of the run stand to those of full size.
     """
 
     schedule: str
@@ -71,11 +73,17 @@ class RealMulticast(Record):
     lateness_worst_s: float
     waiting_share: float
     recovery: Recovery | None = None
+    scale: Scale = Scale()
 
     @property
     def overhead(self) -> float:
         """Mean lateness over the shortest step: under 5 % the machine kept up (NaN unpaced)."""
         return self.lateness_mean_s / self.step_s
+
+    @property
+    def full_size_s(self) -> float:
+        """Wall time at full size: what the run took, without the stretching."""
+        return self.wall_s / self.scale.theta
 
     @property
     def moved_bytes(self) -> int:

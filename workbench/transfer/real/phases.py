@@ -6,7 +6,7 @@ import numpy as np
 
 from workbench.executor.driving import Drive, Loss
 from workbench.executor.faults import BlocksLost, ProcessLost
-from workbench.transfer.policy import check, replan
+from workbench.transfer.policy import replan
 from workbench.transfer.real.outcome import Recovery
 from workbench.transfer.real.planning import Job
 
@@ -31,23 +31,25 @@ def remaining(phase: Phase) -> tuple[Job, dict[int, tuple[int, ...]]]:
     if lost := np.flatnonzero(~has.any(axis=0)).tolist():
         loss = phase.drive.losses[0]
         raise BlocksLost(loss.node, loss.kind, *_times(phase.drive, loss), lost)
-    plan = check(replan(schedule, gone, has), held=has, absent=tuple(gone))
-    return phase.job._replace(schedule=plan), held
+    return phase.job._replace(schedule=replan(schedule, gone, has)), held
 
 
 def lost(phase: Phase) -> ProcessLost:
-    """The error in which a run ends that is not to go on after a loss."""
-    if phase.job.schedule.name.endswith("replanned"):
-        rest = "the others were recovering from an earlier loss and gave up; run it again"
-    else:
-        holders = phase.job.schedule.holders
-        receivers = {node: report for node, report in phase.drive.reports.items() if node not in holders}
-        complete = sum(len(report.held) == phase.job.schedule.blocks for report in receivers.values())
-        rest = (
-            f"the multicast was called off with {complete} of {phase.job.schedule.nodes - len(holders)} receivers "
-            "complete; run it again, or let the others complete with on_fault='replan'"
-        )
+    """The error in which a multicast ends that is not to go on after a loss."""
+    schedule, drive = phase.job.schedule, phase.drive
+    receivers = {node: report for node, report in drive.reports.items() if node not in schedule.holders}
+    complete = sum(len(report.held) == schedule.blocks for report in receivers.values())
+    rest = (
+        f"the multicast was called off with {complete} of {schedule.nodes - len(schedule.holders)} receivers complete; "
+        "run it again, or let the others complete with on_fault='replan'"
+    )
+    return ProcessLost(drive.losses[0].node, drive.losses[0].kind, *_times(drive, drive.losses[0]), rest)
+
+
+def lost_again(phase: Phase) -> ProcessLost:
+    """The error in which a multicast ends when another process is lost while the survivors complete."""
     loss = phase.drive.losses[0]
+    rest = "the others were completing after an earlier loss and gave up; run the multicast again"
     return ProcessLost(loss.node, loss.kind, *_times(phase.drive, loss), rest)
 
 

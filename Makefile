@@ -32,7 +32,7 @@ benchmark: .venv/.dev
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip show -q torch 2>/dev/null \
 	|| $(BIN)/python -m pip install -q -c constraints.txt --no-index --no-deps $(TORCH) 2>/dev/null \
-	|| $(BIN)/python -m pip install -q -c constraints.txt $(TORCH) --index-url https://download.pytorch.org/whl/cpu \
+	|| $(BIN)/python -m pip install -q -c constraints.txt --no-deps $(TORCH) --index-url https://download.pytorch.org/whl/cpu \
 	|| echo "torch was not found; real runs will say 'not run' and how to add it."
 	if $(BIN)/python -m pip show -q torch 2>/dev/null; then extras=lab,torch; else extras=lab; fi; \
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[$$extras]"

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.catalogue import spec
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import Agree, Assumption, Match, Ordering
+from workbench.catalogue.spec import ALL, Agree, Assumption, Match, Ordering
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def toy():
         say=lambda tables, parameters: f"The slope is {parameters['slope']}.",
         matches=(
             Match(series=("height",), tolerance=0.05, assumptions=(Assumption("the slope is two", {"slope": 3.0}),)),
-            Match(series=("calibrated",), fitted=True),
+            Match(series=("calibrated",), fitted=ALL),
         ),
         orderings=(Ordering("low is below high", ("low", "height"), x="1"),),
         agrees=(Agree("height", "line", ("x",), "y_m", {("analytic", "simpy"): (-0.02, 0.02)}),),

@@ -13,10 +13,3 @@ def shared_profiles() -> Path:
     if not given:
         pytest.skip("WORKBENCH_DATA is not set: it names the shared data folder this test compares with")
     return Path(given) / "profiles"
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
-    """An empty folder for this user's own data."""
-    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"

@@ -14,7 +14,7 @@ def hidden_errors(nb) -> list[str]:
     for model in models:
         state = model["state"]
         found += [str(output) for output in state.get("outputs", []) if output.get("output_type") == "error"]
-        if "role=\"alert\"" in str(state.get("value", "")):
+        if 'role="alert"' in str(state.get("value", "")):
             found.append(state["value"])
     for cell in nb.cells:
         for output in cell.get("outputs", []):

@@ -39,39 +39,45 @@ class Draft(NamedTuple):
 
 def judge(draft: Draft) -> tuple[Verdict, ...]:
     """All verdicts of a run: the published points in order, then orderings, then special judges."""
-    verdicts = [_point(draft, row) for row in draft.published.iter_rows(named=True)]
-    verdicts += [_ordering(draft, ordering) for ordering in draft.spec.orderings]
+    ours = Ours(draft.tables)
+    verdicts = [_point(draft, ours, row) for row in draft.published.iter_rows(named=True)]
+    verdicts += [_ordering(draft, ours, ordering) for ordering in draft.spec.orderings]
     for special in draft.spec.judges:
         verdicts += special(draft)
     return tuple(verdicts)
 
 
-def ours(tables: Mapping[str, pl.DataFrame], series: str, x: str) -> tuple[list[float], str]:
-    """Our values of one headline number, one a replication, and their unit; of the first backend that gives it."""
-    table = tables.get("headline")
-    if table is None:
-        return [], ""
-    picked = table.filter((pl.col("series") == series) & _same_x(x)).drop_nulls("value")
-    if not len(picked):
-        return [], ""
-    picked = picked.filter(pl.col("backend") == picked["backend"][0])
-    return picked["value"].to_list(), picked["unit"][0]
+class Ours:
+    """Our headline numbers, looked up by series and x: one value a replication, of the first backend that gives it."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame]):
+        self._found: dict[tuple[str, str | float], tuple[str, str, list[float]]] = {}
+        table = tables.get("headline")
+        for row in () if table is None else table.iter_rows(named=True):
+            if row["value"] is None:
+                continue
+            key = (row["series"], _number_or_text(row["x"]))
+            backend, _, values = self._found.setdefault(key, (row["backend"], row["unit"], []))
+            if backend == row["backend"]:
+                values.append(row["value"])
+
+    def __call__(self, series: str, x: str | None) -> tuple[list[float], str]:
+        """The values and their unit; an empty list where there is no such number."""
+        _, unit, values = self._found.get((series, _number_or_text(x)), ("", "", []))
+        return values, unit
 
 
-def _same_x(x: str | None) -> pl.Expr:
-    text = x or ""
+def _number_or_text(x: str | None) -> str | float:
     try:
-        number = float(text)
+        return float(x or "")
     except ValueError:
-        return pl.col("x") == text
-    near = (pl.col("x").cast(pl.Float64, strict=False) - number).abs() <= 1e-9 * max(1.0, abs(number))
-    return near.fill_null(False) | (pl.col("x") == text)
+        return x or ""
 
 
-def _point(draft: Draft, row: Row) -> Verdict:
+def _point(draft: Draft, ours: Ours, row: Row) -> Verdict:
     match = _match_for(draft.spec, row["series"])
     band = _band(row, match.tolerance)
-    values, unit = ours(draft.tables, row["series"], row["x"])
+    values, unit = ours(row["series"], row["x"])
     if not values:
         return _verdict(draft, row, "", None, band, "not comparable", "this run holds no such number")
     if row["unit"] and row["unit"] != unit:
@@ -81,7 +87,7 @@ def _point(draft: Draft, row: Row) -> Verdict:
     if row["kind"] == "computed":
         agrees = "agrees" if band[0] <= mean <= band[1] else "does not agree"
         reading: Reading = "computed"
-        why = f"laid beside a calculation, not a measurement; it {agrees} within {_band_text(band, unit)}"
+        why = f"laid beside a calculation, not a measurement; it {agrees} ({_band_text(band, unit)})"
     elif match.fitted == ALL or row["x"] in match.fitted:
         reading, why = "fitted", f"parameters were calibrated on this value; {_why(mean, band, unit)}"
     elif not draft.comparable and row["kind"] != "user":
@@ -89,7 +95,7 @@ def _point(draft: Draft, row: Row) -> Verdict:
     else:
         reading, why = read_against(mean, interval, *band), _why(mean, band, unit)
     if reading == "differs":
-        why += _blame(draft, match.assumptions, lambda tables: ours(tables, row["series"], row["x"])[0], mean, unit)
+        why += _blame(draft, match.assumptions, lambda moved: moved(row["series"], row["x"])[0], mean, unit)
     return _verdict(draft, row, mean, interval, band, reading, why)
 
 
@@ -108,7 +114,9 @@ def _band(row: Row, tolerance: float) -> tuple[float, float]:
 
 
 def _band_text(band: tuple[float, float], unit: str) -> str:
-    unit = "" if unit == "1" else f" {unit}"
+    unit = _after(unit)
+    if band[0] == band[1]:
+        return f"{band[0]:.6g}{unit} exactly"
     if math.isinf(band[1]):
         return f"at least {band[0]:.4g}{unit}"
     if math.isinf(band[0]):
@@ -116,42 +124,48 @@ def _band_text(band: tuple[float, float], unit: str) -> str:
     return f"{band[0]:.4g} to {band[1]:.4g}{unit}"
 
 
+def _after(unit: str | None) -> str:
+    return "" if unit in (None, "", "1") else f" {unit}"
+
+
 def _why(mean: float, band: tuple[float, float], unit: str) -> str:
     side = "within" if band[0] <= mean <= band[1] else ("below" if mean < band[0] else "above")
+    if band[0] == band[1]:
+        return f"ours is {'' if side == 'within' else 'not '}{_band_text(band, unit)}"
     return f"ours is {side} {_band_text(band, unit)}"
 
 
 def _blame(
     draft: Draft,
     assumptions: tuple[Assumption, ...],
-    pick: Callable[[dict[str, pl.DataFrame]], list[float]],
+    pick: Callable[[Ours], list[float]],
     mean: float,
     unit: str,
 ) -> str:
     parts = []
     for assumption in assumptions:
-        if moved := pick(draft.rerun(assumption.change)):
+        if moved := pick(Ours(draft.rerun(assumption.change))):
             change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
             to = sum(moved) / len(moved)
             parts.append(
-                f". Assumed here: {assumption.text}; with {change} ours moves from {mean:.4g} to {to:.4g} {unit}"
+                f". Assumed here: {assumption.text}; with {change} ours moves from {mean:.4g} to {to:.4g}{_after(unit)}"
             )
     return "".join(parts)
 
 
-def _ordering(draft: Draft, ordering: Ordering) -> Verdict:
-    def pick(tables: Mapping[str, pl.DataFrame]) -> list[list[float]]:
-        return [ours(tables, series, ordering.x)[0] for series in ordering.order]
+def _ordering(draft: Draft, ours: Ours, ordering: Ordering) -> Verdict:
+    def pick(numbers: Ours) -> list[list[float]]:
+        return [numbers(series, ordering.x)[0] for series in ordering.order]
 
-    columns = pick(draft.tables)
+    columns = pick(ours)
     common = {"claim": ordering.claim, "published": " < ".join(ordering.order), "strength": "ordering"}
     common |= {"mode": draft.mode, "seeds": draft.seeds, "trace": draft.trace}
     if not all(columns):
         missing = ordering.order[[bool(column) for column in columns].index(False)]
         return Verdict(ours="", verdict="not comparable", reason=f"this run holds no {missing}", **common)
-    unit = ours(draft.tables, ordering.order[0], ordering.x)[1]
+    unit = ours(ordering.order[0], ordering.x)[1]
     held = [all(a < b for a, b in itertools.pairwise(run)) for run in zip(*columns, strict=True)]
-    values = f"{_values(columns)} {unit}"
+    values = f"{_values(columns)}{_after(unit)}"
     if not draft.comparable:
         return Verdict(ours=values, verdict="not comparable", reason=draft.reason, **common)
     reading: Reading = "reproduced" if all(held) else ("undecided" if any(held) else "differs")
@@ -159,8 +173,8 @@ def _ordering(draft: Draft, ordering: Ordering) -> Verdict:
     if reading == "differs":
         for assumption in ordering.assumptions:
             change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
-            moved = _values(pick(draft.rerun(assumption.change)))
-            why += f". Assumed here: {assumption.text}; with {change} the values are {moved} {unit}"
+            moved = _values(pick(Ours(draft.rerun(assumption.change))))
+            why += f". Assumed here: {assumption.text}; with {change} the values are {moved}{_after(unit)}"
     return Verdict(ours=values, verdict=reading, reason=why, **common)
 
 
@@ -179,7 +193,7 @@ def _verdict(
 ) -> Verdict:
     return Verdict(
         claim=f"{row['series']} at {row['x']}" if row["x"] else row["series"],
-        published=text_of(row) + ("" if row["unit"] in ("", "1") else f" {row['unit']}"),
+        published=text_of(row) + _after(row["unit"]),
         ours=value,
         interval=interval,
         tolerance=band,

@@ -28,19 +28,26 @@ LINKS = {
     "A100 send/receive across hosts": ("vidur", "a100", 1),
     "H100 send/receive in a host": ("vidur", "h100", 2),
     "H100 send/receive across hosts": ("vidur", "h100", 1),
-    "H200 send/receive in a host": ("apex", "H200-SXM-141GB", 2),
+    "H100 send/receive in a host (APEX+)": ("apex_pair", "H100-SXM-80GB", 1),
+    "H200 send/receive in a host": ("apex_pair", "H200-SXM-141GB", 1),
     "A100 all-gather of 8": ("aiconfigurator", "a100_sxm_2.27.3", 8),
+    "A100 all-gather of 4": ("aiconfigurator", "a100_sxm_2.27.3", 4),
     "A100 all-gather of 2": ("aiconfigurator", "a100_sxm_2.27.3", 2),
     "H100 all-gather of 8": ("aiconfigurator", "h100_sxm_2.27.3", 8),
+    "H100 all-gather of 4": ("aiconfigurator", "h100_sxm_2.27.3", 4),
     "H100 all-gather of 2": ("aiconfigurator", "h100_sxm_2.27.3", 2),
     "H200 all-gather of 8": ("aiconfigurator", "h200_sxm_2.26.2", 8),
+    "H200 all-gather of 4": ("aiconfigurator", "h200_sxm_2.26.2", 4),
     "H200 all-gather of 2": ("aiconfigurator", "h200_sxm_2.26.2", 2),
+    "H100 all-gather of 8 (APEX+)": ("apex_ring", "H100-SXM-80GB", 8),
+    "H200 all-gather of 8 (APEX+)": ("apex_ring", "H200-SXM-141GB", 8),
 }
 """Name -> (project that measured it, its name there, accelerators in a host or in the ring)."""
 
 SOURCES = {
     "vidur": "Vidur, data/profiling/network, MIT licence",
-    "apex": "APEX+, profile/comm, MIT licence",
+    "apex_pair": "APEX+, profile/comm, MIT licence",
+    "apex_ring": "APEX+, profile/comm, MIT licence",
     "aiconfigurator": "AIConfigurator, NCCL sweeps, Apache-2.0 licence",
 }
 
@@ -57,7 +64,7 @@ def read_link(name: str) -> LinkData:
     if folder is None:
         raise MissingData("Measured link times")
     project, label, count = LINKS[name]
-    reader = {"vidur": _vidur, "apex": _apex, "aiconfigurator": _aiconfigurator}[project]
+    reader = READERS[project]
     try:
         table, ring = reader(folder, label, count)
     except FileNotFoundError as error:
@@ -75,9 +82,18 @@ def _vidur(folder: Path, gpu: str, in_host: int) -> tuple[pl.DataFrame, int]:
     return table.select(bytes=pl.col("size").cast(pl.Float64), seconds=milliseconds / 1e3), 1
 
 
-def _apex(folder: Path, gpu: str, _: int) -> tuple[pl.DataFrame, int]:
-    table = _csv(folder / "apex_plus" / f"{gpu}_sendrecv.csv").filter(pl.col("dtype") == "half")
-    return table.select(bytes=pl.col("size(kb)") * 1024.0, seconds=pl.col("time(us)") / 1e6), 1
+def _apex_pair(folder: Path, gpu: str, _: int) -> tuple[pl.DataFrame, int]:
+    return _apex(_csv(folder / "apex_plus" / f"{gpu}_sendrecv.csv")), 1
+
+
+def _apex_ring(folder: Path, gpu: str, ring: int) -> tuple[pl.DataFrame, int]:
+    table = _csv(folder / "apex_plus" / f"{gpu}_all_gather.csv")
+    return _apex(table.filter(pl.col("num_gpus_per_node") == ring)), ring
+
+
+def _apex(table: pl.DataFrame) -> pl.DataFrame:
+    half = table.filter(pl.col("dtype") == "half")
+    return half.select(bytes=pl.col("size(kb)") * 1024.0, seconds=pl.col("time(us)") / 1e6)
 
 
 def _aiconfigurator(folder: Path, file: str, ring: int) -> tuple[pl.DataFrame, int]:
@@ -94,3 +110,6 @@ def _csv(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     return pl.read_csv(path)
+
+
+READERS = {"vidur": _vidur, "apex_pair": _apex_pair, "apex_ring": _apex_ring, "aiconfigurator": _aiconfigurator}

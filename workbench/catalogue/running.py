@@ -1,6 +1,7 @@
 """Run an experiment on one or more backends, any number of replications, and judge what comes out."""
 
 import datetime
+import functools
 import platform
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -111,18 +112,23 @@ def run(
 
 def origin() -> dict[str, str]:
     """Versions, kind of machine and date: what a reader needs to repeat a run."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **_versions(),
+    }
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
     versions = {}
     for name in VERSIONED:
         try:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = "not installed"
-    return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        **versions,
-    }
+    return versions
 
 
 def _backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str, ...]:

@@ -101,9 +101,21 @@ def _slider(parameter: Parameter, label: str, value: float) -> tuple[w.Widget, w
     box.tooltip = label
     slider.observe(lambda change: _set(box, parameter.kind(change["new"])), names="value")
     box.observe(lambda change: _set(slider, change["new"]), names="value")
-    return box, w.HBox([slider, box], layout=w.Layout(width="100%"))
+    parts = [slider, box, play_button(slider)] if about.play else [slider, box]
+    return box, w.HBox(parts, layout=w.Layout(width="100%"))
 
 
 def _set(widget: w.Widget, value: Any) -> None:
     if not math.isclose(float(widget.value), float(value), rel_tol=1e-9, abs_tol=1e-300):
         widget.value = value
+
+
+def play_button(slider: w.IntSlider) -> w.Play:
+    """A play button that moves a slider (animations are not supported by live figures)."""
+    play = w.Play(
+        value=slider.value, min=slider.min, max=slider.max, step=slider.step, interval=700, repeat=False,
+        description="Play", show_repeat=False, layout=w.Layout(flex="0 0 auto"),
+    )  # fmt: skip
+    play.observe(lambda change: _set(slider, change["new"]), names="value")
+    slider.observe(lambda change: _set(play, change["new"]), names="value")
+    return play

@@ -246,39 +246,70 @@ def multicast(outcome: Outcome, panel: str | None = None) -> go.Figure:
     return stack("Multicast schedules", painters, panel, heights=(1.3, 1))
 
 
-def link_validation(outcome: Outcome, _: str | None = None) -> go.Figure:
-    """Measured times over the fitted ones, against message size."""
-    fits, points = outcome.tables["curves"], outcome.tables.get("measured")
-    names = fits["link"].unique(maintain_order=True).to_list()
+def link_validation(outcome: Outcome, panel: str | None = None) -> go.Figure:
+    """How far the fit misses sizes it was not fitted to, and fitted and measured times against message size."""
+    fits, curves, points = outcome.tables["fits"], outcome.tables["curves"], outcome.tables.get("measured")
+    names = fits["link"].to_list()
     palette = Palette(names)
-    made = figure("α + S/B against measured transfers", "bytes (log)", "seconds (log)", height=560)
-    for name in names:
-        part = fits.filter(pl.col("link") == name).sort("message_bytes")
+
+    def errors(made: go.Figure, row: int) -> None:
         made.add_trace(
-            go.Scatter(
-                x=part["message_bytes"].to_list(),
-                y=part["fitted_s"].to_list(),
-                mode="lines",
-                name=f"{name} (formula)",
-                legendgroup=name,
-                line={"color": palette.colour(name), "dash": palette.dash(name), "width": 1.5},
-            )
+            go.Bar(
+                y=names,
+                x=(fits["median_error"] * 100).to_list(),
+                orientation="h",
+                showlegend=False,
+                marker={"color": [palette.colour(name) for name in names]},
+                customdata=[f"{row['bytes_per_s']:.3g} bytes/s, {row['alpha_s']:.2g} s" for row in fits.to_dicts()],
+                hovertemplate="%{y}: %{x:.1f} %<br>%{customdata}<extra></extra>",
+            ),
+            row=row,
+            col=1,
         )
-        if points is not None:
-            real = points.filter(pl.col("link") == name).sort("message_bytes")
+        made.add_vline(x=15, line={"color": GREY, "dash": "dot"}, row=row, col=1)
+        made.update_xaxes(title_text="median error on sizes not fitted to, % (dotted: 15 %)", row=row, col=1)
+        made.update_yaxes(autorange="reversed", row=row, col=1)
+
+    def times(made: go.Figure, row: int) -> None:
+        for name in names:
+            part = curves.filter(pl.col("link") == name).sort("message_bytes")
+            colour = palette.colour(name)
             made.add_trace(
                 go.Scatter(
-                    x=real["message_bytes"].to_list(),
-                    y=real["measured_s"].to_list(),
-                    mode="markers",
-                    name=f"{name} (measured)",
+                    x=part["message_bytes"].to_list(),
+                    y=part["fitted_s"].to_list(),
+                    mode="lines",
+                    name=name,
                     legendgroup=name,
-                    showlegend=False,
-                    marker={"symbol": "diamond-open", "size": 6, "color": palette.colour(name)},
-                )
+                    line={"color": colour, "dash": palette.dash(name), "width": 1.5},
+                ),
+                row=row,
+                col=1,
             )
-    made.add_vline(x=2**20, line={"color": GREY, "dash": "dot", "width": 1})
-    return _log(made)
+            if points is not None:
+                real = points.filter(pl.col("link") == name).sort("message_bytes")
+                made.add_trace(
+                    go.Scatter(
+                        x=real["message_bytes"].to_list(),
+                        y=real["measured_s"].to_list(),
+                        mode="markers",
+                        name=f"{name} (measured)",
+                        legendgroup=name,
+                        showlegend=False,
+                        marker={"symbol": "diamond-open", "size": 6, "color": colour},
+                    ),
+                    row=row,
+                    col=1,
+                )
+        made.add_vline(x=outcome.parameters["switch_bytes"], line={"color": GREY, "dash": "dot"}, row=row, col=1)
+        made.update_xaxes(title_text="bytes (log)", type="log", row=row, col=1)
+        made.update_yaxes(title_text="seconds (log)", type="log", row=row, col=1)
+
+    painters = {
+        "errors": ("how far α + S/B is off above 1 MiB", errors),
+        "times": ("fitted (lines) and measured (diamonds) times", times),
+    }
+    return stack("α + S/B against measured transfers", painters, panel, heights=(1, 1.3)).update_layout(height=1000)
 
 
 def _log(made: go.Figure, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> go.Figure:

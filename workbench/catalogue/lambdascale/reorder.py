@@ -1,5 +1,6 @@
 """Ablation A2: what rotating the block order buys, in steps and in seconds, for several sub-group counts."""
 
+import functools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -77,7 +78,7 @@ def reorder(
                 {"order": name, "sources": k, "milestone": label, "steps": value, "time_s": value * step_s}
                 for label, value in zip(MILESTONES, steps, strict=True)
             ]
-    return {"milestones": pl.DataFrame(rows), "headline": headline(_known(context))}
+    return {"milestones": pl.DataFrame(rows), "headline": _known(context.backend)}
 
 
 def _milestones(context: Context, nodes: int, blocks: int, sources: int, order: str) -> tuple[int, int, int]:
@@ -86,8 +87,10 @@ def _milestones(context: Context, nodes: int, blocks: int, sources: int, order: 
     return found.joint_copy, found.one_per_group, found.complete
 
 
-def _known(context: Context) -> list[tuple[str, str, float, str]]:
-    rows = []
+@functools.cache
+def _known(backend: str) -> pl.DataFrame:
+    """The published table's rows, which no parameter touches."""
+    context, rows = Context(backend), []
     for nodes, sources, blocks in TABLE:
         x = f"N={nodes}, k={sources}, b={blocks}"
         for label, order in (("rotated", "contiguous"), ("naive", "naive")):
@@ -96,4 +99,4 @@ def _known(context: Context) -> list[tuple[str, str, float, str]]:
             rows.append((f"{label} order: one node per sub-group holds all blocks jointly", x, pipeline, "steps"))
             if order == "contiguous":
                 rows.append(("every node complete", x, complete, "steps"))
-    return rows
+    return headline(rows)

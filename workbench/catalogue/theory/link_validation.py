@@ -67,6 +67,7 @@ def _judge(draft: Draft) -> list[Verdict]:
     backends=("analytic",),
     seconds={"analytic": 0.3},
     draw="curves.link_validation",
+    panels=("errors", "times"),
     say=_say,
     judges=(_judge,),
 )

@@ -11,7 +11,7 @@ from workbench.catalogue.parameters import Par
 from workbench.catalogue.realruns import real_seconds
 from workbench.catalogue.spec import Agree, experiment
 from workbench.transfer.model import Hockney, arrival_steps, run_times, uniform_network
-from workbench.transfer.policy import SCHEDULES, lower_bound, make_schedule, steps
+from workbench.transfer.policy import SCHEDULES, lower_bound, make_schedule
 from workbench.transfer.simulated import simulate
 
 NAMES = ("binomial_pipeline", "chain", "faasnet_tree", "binary_tree", "binomial_tree", "sequential")
@@ -95,9 +95,7 @@ def _sizes(context: Context, nodes: int) -> list[int]:
 
 def _steps(context: Context, name: str, nodes: int, blocks: int) -> float:
     if context.backend == "analytic":
-        return (
-            float(arrival_steps(name, nodes, blocks).max()) if name == "binomial_tree" else steps(name, nodes, blocks)
-        )
+        return float(arrival_steps(name, nodes, blocks).max())
     schedule = make_schedule(name, nodes, blocks)
     if context.backend == "compiled":
         return float(run_times(schedule, 1.0).held_s.max())

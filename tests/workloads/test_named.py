@@ -100,7 +100,11 @@ def test_a_known_file_is_known_by_its_content(trace_folder, tmp_path):
     copy = tmp_path / "somebody_renamed_it.txt"
     copy.write_bytes((trace_folder / "AzureLLMInferenceTrace_code.csv").read_bytes())
     found = trace(copy)
-    assert (found.origin.name, found.origin.verified, found.origin.licence) == ("azure-code-2023", "sha256", "CC-BY-4.0")
+    assert (found.origin.name, found.origin.verified, found.origin.licence) == (
+        "azure-code-2023",
+        "sha256",
+        "CC-BY-4.0",
+    )
 
 
 def test_the_table_of_traces(empty_machine):

@@ -1,6 +1,7 @@
 """The first row of a file: what kind it is and which columns it has, before anything is read in bulk."""
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Literal
@@ -116,13 +117,13 @@ def _parquet(path: Path, label: str) -> Head:
 def _separated(path: Path, label: str, start: str) -> Head:
     if "\n" not in start and "\r" in start:
         raise InputError("lines end with bare carriage returns", "convert them with `tr '\\r' '\\n'`", file=label)
-    lines = start.splitlines()
-    separator = max(",;\t", key=lines[0].count)
-    names = [name.strip() for name in next(csv.reader(lines[:1], delimiter=separator))]
+    separator = max(",;\t", key=start.partition("\n")[0].count)
+    records = csv.reader(io.StringIO(start, newline=""), delimiter=separator)
+    names = [name.strip() for name in next(records)]
     if all(_is_value(name) for name in names):
         problem = f"the first line ({', '.join(names[:4])}) is not a header"
         raise InputError(problem, "add a first line with the column names", file=label)
-    cells = next((row for row in csv.reader(lines[1:], delimiter=separator) if any(row)), None)
+    cells = next((row for row in records if any(row)), None)
     if cells is None:
         raise InputError("the file holds a header and no rows", "give a file with at least one request", file=label)
     first = dict(zip(names, cells, strict=False))

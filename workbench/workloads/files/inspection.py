@@ -60,7 +60,7 @@ def inspect(path: Path, limits: Limits) -> FileFacts:
     """Hash a file and check that it is a regular, not too large, UTF-8 text (or Parquet, or gzip).
 
     Raises:
-        InputError: with the line at fault and the remedy.
+        InputError: with the line of the file at fault (the header is line 1) and the remedy.
     """
     if not path.exists():
         raise InputError("there is no such file", "check the path", file=path)
@@ -125,7 +125,8 @@ class _TextCheck:
             return
         self.seen_content = self.seen_content or bool(chunk.strip(b"\xef\xbb\xbf \t\r\n"))
         if b"\x00" in chunk:
-            self._refuse("the file holds zero bytes", "save it as UTF-8 text", self._lines + 1)
+            line = self._lines + chunk[: chunk.find(b"\x00")].count(b"\n") + 1
+            self._refuse("the file holds zero bytes", "save it as UTF-8 text", line)
         if self._decoder.getstate()[0] or not chunk.isascii():
             try:
                 self._decoder.decode(chunk)
@@ -164,4 +165,4 @@ class _TextCheck:
         self._refuse(f"a line is longer than {self.limits.line_bytes:,} bytes", remedy, line)
 
     def _refuse(self, problem: str, remedy: str, line: int) -> None:
-        raise InputError(problem, remedy, file=self.path, row=line)
+        raise InputError(f"{problem} (line {line:,})", remedy, file=self.path)

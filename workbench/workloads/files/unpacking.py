@@ -31,7 +31,7 @@ def readable(path: Path, limits: Limits) -> Iterator[tuple[FileFacts, FileFacts]
         try:
             inner = inspect(text, limits)
         except InputError as error:
-            raise InputError(error.problem, error.remedy, file=path, row=error.row) from None
+            raise InputError(error.problem, error.remedy, file=path) from None
         if inner.is_gzip:
             raise InputError("the file is gzip inside gzip", "unpack it once and load the result", file=path)
         yield packed, inner

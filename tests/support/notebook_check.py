@@ -3,8 +3,17 @@
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from traitlets import default
 
 STATE = "application/vnd.jupyter.widget-state+json"
+
+
+class LocalKernels(AsyncKernelManager):
+    """Kernels that are spoken to through files, so that they do not warn of an open network port."""
+
+    @default("transport")
+    def _files(self) -> str:
+        return "ipc"
 
 
 def hidden_errors(nb) -> list[str]:
@@ -28,8 +37,7 @@ def check(path, timeout_s: float = 300) -> nbformat.NotebookNode:
     nb = nbformat.read(path, as_version=4)
     if nb.metadata.get("widgets") or any(cell.get("outputs") for cell in nb.cells):
         raise AssertionError(f"{path}: stored outputs or widget state; run nbstripout")
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc")
-    NotebookClient(nb, km=manager, timeout=timeout_s).execute()
+    NotebookClient(nb, kernel_name="python3", kernel_manager_class=LocalKernels, timeout=timeout_s).execute()
     if errors := hidden_errors(nb):
         raise AssertionError(f"{path}: {errors[0]}")
     return nb

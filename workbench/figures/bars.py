@@ -63,3 +63,19 @@ def _recorded(made: go.Figure, outcome: Outcome, name: str, groups: list[tuple],
                 hovertemplate="%{y:.3f} s<br>%{text}",
             )
         )
+
+
+def paced(outcome: Outcome, _: str | None = None) -> go.Figure:
+    """Seconds by schedule: the formula as bars, simulation and real run as marks."""
+    table = outcome.tables["times"]
+    palette = Palette(table["schedule"].unique(maintain_order=True).to_list())
+    made = figure(f"Multicast among {outcome.parameters['nodes']} processes", "", "seconds")
+    for (backend,), part in table.group_by("backend", maintain_order=True):
+        names, seconds = part["schedule"].to_list(), part["complete_s"].to_list()
+        if backend == "analytic":
+            colours = [palette.colour(name) for name in names]
+            made.add_trace(go.Bar(x=names, y=seconds, name=WORDS[backend], marker={"color": colours, "opacity": 0.75}))
+        else:
+            mark = {"symbol": SYMBOLS[backend], "size": 11, "color": GREY, "line": {"width": 2}}
+            made.add_trace(go.Scatter(x=names, y=seconds, mode="markers", name=WORDS[backend], marker=mark))
+    return made.update_yaxes(rangemode="tozero")

@@ -128,14 +128,15 @@ def _completion(context: Context, plan: str, units: int, targets: int, size: int
 
 def _orders(context: Context, units: int, size: int, cost: Hockney, faster: float) -> list[dict[str, Any]]:
     rows = []
-    for order, factors in (("slower link first", (1.0, faster)), ("faster link first", (faster, 1.0))):
+    pairs = (("slower link", 1.0), ("faster link", faster))
+    for order, placed in (("slower link first", pairs), ("faster link first", pairs[::-1])):
+        factors = [factor for _, factor in placed]
         block_s = [cost.alpha_s + size / units / (cost.bytes_per_s * factor) for factor in factors]
         if context.backend == "analytic":
             seconds = chain_of_blocks_s(block_s, units).tolist()
         else:
             seconds = _run(context, make_schedule("chain", 3, units), size, cost, factors)
-        for factor, value in zip(factors, seconds, strict=True):
-            node = "faster link" if factor == faster else "slower link"
+        for (node, _), value in zip(placed, seconds, strict=True):
             rows.append({"order": order, "node": node, "units": units, "complete_s": value})
     return rows
 

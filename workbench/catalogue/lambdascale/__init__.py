@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("fig5", "fig7", "block_count", "reorder", "slow_link", "nccl_honest"):
+for _name in ("fig5", "fig7", "block_count", "reorder", "slow_link", "nccl_honest", "paced_multicast"):
     import_module(f"{__name__}.{_name}")

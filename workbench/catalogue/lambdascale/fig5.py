@@ -10,7 +10,6 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
-from workbench.errors import UserError
 from workbench.transfer.model import arrival_steps, milestones_of, uniform_network
 from workbench.transfer.policy import make_schedule, sub_groups
 from workbench.transfer.simulated import simulate
@@ -24,7 +23,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     rows = tables["milestones"].filter(pl.col("milestone") == MILESTONES[1])
     steps = dict(zip(rows["order"], rows["steps"], strict=True))
     chosen = parameters["order"]
-    text = f"With {parameters['sources']} copies and {parameters['blocks']} blocks the first pipeline can form after "
+    copies = min(parameters["sources"], parameters["nodes"] - 1)
+    text = f"With {copies} copies and {parameters['blocks']} blocks the first pipeline can form after "
     text += f"{steps[chosen]} steps in {chosen} order"
     return f"{text}, after {steps['naive']} in naive order." if chosen != "naive" else f"{text}."
 
@@ -59,7 +59,7 @@ def fig5(
 ) -> dict[str, pl.DataFrame]:
     """Arrival step of every block at every node, and the steps until the three milestones, for all four orders."""
     if sources >= nodes:
-        raise UserError(f"{nodes} nodes cannot hold {sources} sources and a destination; lower sources or raise nodes.")
+        sources = context.cite("copies used", nodes - 1, "1", "chosen", "at least one node must be a destination")
     landed = {name: arrivals(context, nodes, blocks, sources, name) for name in ORDERS}
     groups = sub_groups(nodes, sources)
     group_of = {node: group for group, members in enumerate(groups) for node in members}

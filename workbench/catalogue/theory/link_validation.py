@@ -123,7 +123,8 @@ def link_validation(
 def _fit(data: LinkData, switch_bytes: float) -> Fit:
     fitted_to = np.arange(len(data.message_bytes)) % 2 == 0
     below = data.message_bytes < switch_bytes
-    small, large = _hockney(data, fitted_to & below), _hockney(data, fitted_to & ~below)
+    large = _hockney(data, fitted_to & ~below)
+    small = _hockney(data, fitted_to & below) if (fitted_to & below).sum() > 2 else large
     held_out = ~fitted_to & (data.message_bytes >= 2**20)
     provisional = Fit(small, large, 0.0, 0.0, 0)
     predicted = _predict(provisional, data, data.message_bytes[held_out], switch_bytes)

@@ -1,0 +1,58 @@
+"""Every notebook: thin, stored without output, executed from top to bottom, and free of hidden errors."""
+
+import ast
+
+import nbformat
+import notebook_check
+import pytest
+
+from workbench.paths import notebooks_folder
+
+NOTEBOOKS = sorted(notebooks_folder().glob("*.ipynb"))
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def test_the_notebooks_are_found():
+    assert [path.name for path in NOTEBOOKS][:2] == ["00-start.ipynb", "01-moving-weights.ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_is_stored_without_output_and_thin(path):
+    notebook = read(path)
+    assert not notebook.metadata.get("widgets"), "stored widget state; run nbstripout"
+    assert len(notebook.cells) <= 40
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        assert not cell.outputs, "stored output; run nbstripout"
+        assert cell.execution_count is None
+        if "student" not in cell.metadata.get("tags", ()):
+            kinds = {type(node) for node in ast.walk(ast.parse(cell.source))}
+            assert not kinds & {ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef}, "move the code into the package"
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_from_top_to_bottom(path):
+    notebook_check.check(path)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import ipywidgets as w\nout = w.Output()\nwith out:\n    1 / 0\nout",
+        "import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()",
+        "import ipywidgets as w\nw.HTML('<div role=\"alert\">no</div>')",
+    ],
+    ids=["in an Output widget", "in a thread", "shown as an alert"],
+)
+@pytest.mark.notebook
+def test_the_check_finds_planted_hidden_errors(tmp_path, source):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, tmp_path / "broken.ipynb")
+    with pytest.raises(AssertionError):
+        notebook_check.check(tmp_path / "broken.ipynb")

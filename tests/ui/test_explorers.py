@@ -1,0 +1,76 @@
+"""Explorers in a real JupyterLab: moving a control changes the drawing, errors are seen, nothing leaves the machine."""
+
+import labdriver as ld
+import pytest
+
+pytestmark = pytest.mark.ui
+
+ALERTS = "() => Array.from(document.querySelectorAll('[role=alert]')).map(e => e.textContent).filter(t => t)"
+
+
+def test_a_slider_moves_the_drawing(page, base, tmp_path):
+    ld.open_notebook(page, base, "schedule.ipynb")
+    assert ld.run_all(page) == []
+    first = ld.figure(page)
+    assert first["title"] == "Binomial pipeline: 8 blocks to 8 nodes"
+    handle = ld.slider(page, "Nodes, source included")
+    assert handle.get_attribute("aria-label") == "Nodes, source included"
+    ld.press(handle, "ArrowRight")
+    second = ld.wait_redrawn(page, first)
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot').layout.title.text === 'Binomial pipeline: 8 blocks to 9 nodes'"
+    )
+    assert len(second["traces"]) >= len(first["traces"])
+    ld.drag(page, handle, 1.0)
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot').layout.title.text.endsWith('to 64 nodes')")
+    page.wait_for_function("() => document.body.innerText.includes('8 blocks reach all 64 nodes in 13 steps')")
+    assert page.evaluate(ALERTS) == []
+    assert page.problems == []
+
+
+def test_numbers_can_be_typed_and_buttons_simulate(page, base):
+    ld.open_notebook(page, base, "blocks.ipynb")
+    assert ld.run_all(page) == []
+    first = ld.figure(page)
+    assert not any("simulation" in trace["name"] for trace in first["traces"] if trace["name"])
+    box = page.locator(".workbench-number input").first
+    box.fill("16")
+    box.press("Enter")
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot').layout.title.text.includes('to 16 nodes')")
+    page.get_by_role("button", name="Simulate").click()
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot').data.some(t => (t.name || '').includes('simulation'))",
+        timeout=60_000,
+    )
+    assert page.evaluate(ALERTS) == []
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("width", [1280, 900])
+def test_the_figure_follows_the_width_of_the_page(page, base, width):
+    page.set_viewport_size({"width": width, "height": 1000})
+    ld.open_notebook(page, base, "blocks.ipynb")
+    assert ld.run_all(page) == []
+    page.wait_for_timeout(3000)
+    shown = ld.figure(page)
+    assert shown["drawn"] <= shown["box"] + 1
+    assert shown["drawn"] > 0.95 * shown["box"]
+    pane = page.locator(".jp-NotebookPanel .jp-OutputArea-output").last.bounding_box()
+    assert shown["box"] <= pane["width"] + 1
+
+
+def test_a_paper_can_be_browsed_by_figure(page, base):
+    ld.open_notebook(page, base, "browse.ipynb")
+    assert ld.run_all(page) == []
+    ld.figure(page)
+    listing = page.locator(".widget-select select").first
+    labels = listing.locator("option").all_text_contents()
+    missing = next(label for label in labels if label.startswith("○"))
+    listing.select_option(label=missing)
+    page.wait_for_function("() => document.body.innerText.includes('no entry in this version')")
+    assert page.problems == []
+
+
+def test_a_failing_cell_is_seen(page, base):
+    ld.open_notebook(page, base, "broken.ipynb")
+    assert [error["ename"] for error in ld.run_all(page)] == ["ZeroDivisionError"]

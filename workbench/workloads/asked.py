@@ -30,7 +30,7 @@ class Asked(Record):
 
 
 def _sentence(kind: type[Record], given: dict[str, Any], error: ValidationError) -> str:
-    first = error.errors()[0]
+    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")  # a misspelt name comes first
     field = str(first["loc"][0]) if first["loc"] else kind.__name__
     if first["type"] == "extra_forbidden":
         return f"{kind.__name__} has no field {field!r}; its fields are {', '.join(kind.model_fields)}."

@@ -98,7 +98,7 @@ def pauses_of(times_s: np.ndarray) -> Pauses | None:
         on_cv=_rounded(max(float(on_s.std(ddof=1) / on_s.mean()), _LEAST_CV)),
         off_least_s=_rounded(least_s),
         off_mean_s=_rounded(float(off_s.mean())),
-        off_cv=_rounded(float(excess_s.std(ddof=1) / excess_s.mean())),
+        off_cv=_rounded(max(float(excess_s.std(ddof=1) / excess_s.mean()), _LEAST_CV)),
     )
 
 

@@ -1,6 +1,8 @@
 """The handle that users hold: a request table with its defects, statistics and origin."""
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
@@ -33,6 +35,11 @@ class Trace(Record):
     def changes(self) -> pl.DataFrame:
         """What each scaling did to rate, peak/mean and CV."""
         return changes(self.origin)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Trace":
+        """A copy with some fields replaced; unlike pydantic's own, it does not inherit remembered statistics."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Trace(**(fields | dict(update or {})))
 
     def __len__(self) -> int:
         return self.requests.height

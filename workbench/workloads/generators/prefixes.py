@@ -13,8 +13,8 @@ class SharedPrefixes(Asked):
     """Prompts that begin like an earlier one often enough.
 
     Whenever the share of blocks seen before lies under the wanted one, a request starts with the prefix of an earlier
-    request, chosen at random among the last `memory` ones; otherwise all its blocks are new. So the ideal hit share is
-    met by construction, and nothing else about reuse (how deep, how long after) is claimed.
+    request, chosen at random among those of the last `memory` that are long enough; otherwise all its blocks are new.
+    So the ideal hit share is met by construction, and nothing else about reuse (how deep, how long after) is claimed.
 
     Attributes:
         block_tokens: prompt tokens that one hash covers.
@@ -33,12 +33,14 @@ class SharedPrefixes(Asked):
         lists: list[np.ndarray] = []
         seen = hits = fresh = 0
         for place, count in enumerate(blocks.tolist()):
+            wanted = min(int(self.hit_share * (seen + count)) - hits, count)
             shared = np.zeros(0, dtype=np.int64)
-            if place and hits < self.hit_share * (seen + count):
-                reach = min(place, self.memory)
-                wanted = int(np.ceil(self.hit_share * (seen + count))) - hits
-                shared = lists[place - 1 - int(chosen[place] * reach)][: min(count, wanted)]
+            if place and wanted > 0:
+                start = max(place - self.memory, 0)
+                recent = blocks[start:place]
+                enough = np.flatnonzero(recent >= min(wanted, int(recent.max())))
+                shared = lists[start + enough[int(chosen[place] * enough.size)]][:wanted]
             new = count - shared.size
             lists.append(np.append(shared, np.arange(fresh, fresh + new)))
             fresh, hits, seen = fresh + new, hits + shared.size, seen + count
-        return pl.Series("prefix_hashes", lists, dtype=pl.List(pl.Int64))
+        return pl.Series("prefix_hashes", lists).cast(pl.List(pl.Int64))

@@ -63,7 +63,7 @@ REFUSED = {
     "column asked for is missing": ("a.csv", GOOD, {"columns": {"arrival_s": "when"}}, ["'when'", "prompt_tokens"]),
     "Latin-1": (
         "a.csv",
-        b"arrival_s,prompt_tokens,output_tokens,model\n1,2,3,caf\xe9\n",
+        b"arrival_s,prompt_tokens,output_tokens,model\n1,2,3,na\xefve\n",
         {},
         ["line 2", "UTF-8", "iconv"],
     ),

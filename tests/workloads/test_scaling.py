@@ -27,6 +27,7 @@ def made(draw, least=2):
 
 
 @given(made(), st.floats(0.01, 100))
+@settings(deadline=None)
 def test_compress_divides_times_and_nothing_else(given_trace, factor):
     scaled = compress(given_trace, factor)
     assert scaled.requests["arrival_s"].to_list() == [t / factor for t in given_trace.requests["arrival_s"]]
@@ -41,6 +42,7 @@ def by_the_artifacts_rule(stamps, lengths, first, times):
 
 
 @given(made(), st.integers(1, 4), st.data())
+@settings(deadline=None)
 def test_repeat_follows_the_artifacts_rule(given_trace, times, data):
     stamps = given_trace.requests["arrival_s"].to_numpy()
     start = data.draw(st.integers(0, stamps.size - 1))
@@ -63,6 +65,7 @@ def test_repeat_takes_lengths_beyond_the_window():
 
 
 @given(made(), st.integers(1, 5), st.one_of(st.none(), st.integers(0, 99)))
+@settings(deadline=None)
 def test_superposed_copies_keep_their_requests(given_trace, copies, seed):
     scaled = superpose(given_trace, copies, seed)
     assert len(scaled) == copies * len(given_trace)
@@ -81,6 +84,7 @@ def test_one_copy_is_the_trace_itself():
 
 
 @given(made(), st.floats(0, 60), st.floats(1, 100))
+@settings(deadline=None)
 def test_cutting_into_parts_loses_nothing(given_trace, start_s, length_s):
     bounds = [0.0, start_s, start_s + length_s, 1e9]
     parts = 0
@@ -135,6 +139,7 @@ def test_copies_share_no_prefix():
 
 @given(
     st.lists(st.lists(st.lists(st.integers(0, 1 << 63), max_size=4), min_size=1, max_size=5), min_size=1, max_size=4)
+    @ settings(deadline=None)
 )
 @settings(deadline=None)
 def test_hashes_are_kept_apart(tables):
@@ -187,6 +192,18 @@ def test_a_stand_in_in_a_mix_marks_the_mix():
     mixed = merge({"a": trace("mooncake-synthetic-like"), "b": stamps("2024-05-10 09:00:00")})
     assert mixed.origin.stand_in
     assert "prefix_hashes" not in mixed.requests.columns
+
+
+def test_prefixes_of_other_block_sizes_do_not_mix():
+    small, large = trace("qwen-thinking-like", rows=50), trace("mooncake-synthetic-like", rows=50)
+    assert "prefix_hashes" not in merge({"a": small, "b": large}).requests.columns
+    alike = merge({"a": large, "b": trace("mooncake-conversation-like", rows=50)})
+    assert alike.origin.block_tokens == 512
+    reuse = [
+        trace(name, rows=50).statistics.prefixes.unique_blocks
+        for name in ("mooncake-synthetic-like", "mooncake-conversation-like")
+    ]
+    assert alike.statistics.prefixes.unique_blocks == sum(reuse)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Times on a grid are spread inside their cells and nowhere else."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.workloads.spreading import found_cell_s, spread_in_cells
@@ -10,6 +10,7 @@ STAMPS = st.lists(st.integers(0, 50), min_size=1, max_size=80).map(lambda entry:
 
 
 @given(STAMPS, st.sampled_from([0.5, 1.0, 3.0]), st.integers(0, 1000))
+@settings(deadline=None)
 def test_each_stays_in_its_cell_and_in_order(times, cell_s, seed):
     moved = spread_in_cells(times, cell_s, seed)
     assert np.all(np.diff(moved) >= 0)

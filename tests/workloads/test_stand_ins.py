@@ -103,7 +103,7 @@ def test_lambdascale_burst_is_rebuilt_from_its_minutes(drawn):
 
 
 def test_burstgpt_days_and_classes():
-    """Published: daily CV 1.14, busiest day 6.4 times the mean, peak hour 11.7 times the trough, four classes."""
+    """Published: daily CV 1.14, busiest day 6.4 times the mean, peak hour 11.7 times the quietest, four classes."""
     facts, made = all_facts()["burstgpt-1"], trace("burstgpt-1-like", seed=1)
     absolute_s = made.requests["arrival_s"].to_numpy() + made.origin.start_s
     per_day = np.bincount((absolute_s // 86_400).astype(int), minlength=61)

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
@@ -47,6 +47,7 @@ def test_too_few_arrivals_have_no_statistics():
 
 
 @given(st.lists(st.integers(0, 4), min_size=3, max_size=40), st.integers(0, 2**32 - 1))
+@settings(deadline=None)
 def test_rank_correlation_as_in_scipy(values, seed):
     other = np.random.default_rng(seed).integers(0, 5, len(values))
     if len(set(values)) > 1 and len(set(other)) > 1:
@@ -54,6 +55,7 @@ def test_rank_correlation_as_in_scipy(values, seed):
 
 
 @given(st.lists(st.floats(0, 500), min_size=3, max_size=60), st.sampled_from([1.0, 10.0]))
+@settings(deadline=None)
 def test_windows_as_in_numpy(times, width):
     """The same bins as numpy.histogram with whole edges, the last closed."""
     times = np.sort(np.round(times, 3)) - min(np.round(times, 3))

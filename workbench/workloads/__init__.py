@@ -7,7 +7,7 @@ from workbench.workloads.generators.by_day import Calendar
 from workbench.workloads.generators.counted import Counted
 from workbench.workloads.generators.lengths import Empirical, Kind, Kinds, Pair, fixed_lengths, lengths_of
 from workbench.workloads.generators.making import generate
-from workbench.workloads.generators.market import market, zipf_rates
+from workbench.workloads.generators.many_models import market, zipf_rates
 from workbench.workloads.generators.markov import MarkovModulated, on_off
 from workbench.workloads.generators.modulated import Modulated, Pauses, Swing
 from workbench.workloads.generators.piecewise import PiecewisePoisson

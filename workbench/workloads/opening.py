@@ -140,6 +140,7 @@ def _stand_in(facts: TraceFacts, options: ReadOptions) -> Trace:
         if name not in _FOR_STAND_INS and getattr(options, name) != getattr(defaults, name):
             raise UserError(f"{facts.stand_in.name} is generated; the option {name!r} is for files, leave it out.")
     made = facts.stand_in.trace(options.seed)
+    made = made.model_copy(update={"origin": made.origin.model_copy(update={"citation": facts.citation})})
     if options.model is not None:
         made = made.model_copy(update={"requests": made.requests.with_columns(model=pl.lit(options.model))})
     if options.window is not None:

@@ -54,7 +54,13 @@ def timed(table: pl.DataFrame, mapping: Mapping, options: ReadOptions, ledger: L
         _note(ledger, table, negative, "negative time", "shifted: the first arrival is at 0")
         if start_s >= _UNIX_FROM_S:
             clock = "utc"
-            _note(ledger, table, ticks == ticks, "absolute Unix time", "shifted: the first arrival is at 0")
+            _note(
+                ledger,
+                table,
+                np.ones(ticks.size, dtype=bool),
+                "absolute Unix time",
+                "shifted: the first arrival is at 0",
+            )
     if times_s[-1] > _LONGEST_SPAN_S:
         row = int(table[ROW][int(np.argmax(np.diff(ticks))) + 1])
         problem = f"the times span {times_s[-1] / 86_400 / 365.25:,.0f} years"

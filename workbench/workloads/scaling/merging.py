@@ -18,6 +18,8 @@ _WEEK_S = 7 * 86_400.0
 def merge(traces: Mapping[str, Trace], align: Literal["start", "hour-of-week"] = "start") -> Trace:
     """Lay traces of different services over each other, each under a model name of its own.
 
+    Prefix hashes are kept where all traces have them for blocks of the same size.
+
     Parameters:
         traces: by the model that their requests then ask for.
         align: start (all begin together) or hour-of-week (each keeps its weekday and time of day, so that weeks which
@@ -40,8 +42,8 @@ def merge(traces: Mapping[str, Trace], align: Literal["start", "hour-of-week"] =
     for model, trace in traces.items():
         moved = arrivals if align == "start" else (arrivals + _since_week_start(trace)) % _WEEK_S
         parts.append(trace.requests.with_columns(pl.lit(model).alias("model"), moved))
-    with_hashes = all("prefix_hashes" in part.columns for part in parts)
-    if not with_hashes:
+    blocks = {trace.origin.block_tokens for trace in traces.values()}
+    if len(blocks) > 1 or not all("prefix_hashes" in part.columns for part in parts):
         parts = [part.drop("prefix_hashes", strict=False) for part in parts]
     joined = pl.concat([part.drop("request_id") for part in hashes_apart(parts)]).sort("arrival_s", maintain_order=True)
     requests = joined.select(
@@ -58,6 +60,7 @@ def merge(traces: Mapping[str, Trace], align: Literal["start", "hour-of-week"] =
         licence="; ".join(dict.fromkeys(entry.licence for entry in origins if entry.licence)),
         citation="; ".join(dict.fromkeys(entry.citation for entry in origins if entry.citation)),
         rows_read=sum(entry.rows_read for entry in origins),
+        block_tokens=blocks.pop() if len(blocks) == 1 else None,
         notes=tuple(dict.fromkeys(note for entry in origins for note in entry.notes)),
     )
     defects = pl.concat([trace.defects for trace in traces.values()])

@@ -139,7 +139,6 @@ def test_copies_share_no_prefix():
 
 @given(
     st.lists(st.lists(st.lists(st.integers(0, 1 << 63), max_size=4), min_size=1, max_size=5), min_size=1, max_size=4)
-    @ settings(deadline=None)
 )
 @settings(deadline=None)
 def test_hashes_are_kept_apart(tables):

@@ -45,15 +45,18 @@ class Blocks:
         start = self._offsets[block]
         return self._bytes[start : start + self.sizes[block]]
 
-    def header(self, block: int) -> np.ndarray:
-        """The block's header, float64 (2,): start of the transfer and duration of the link, in seconds."""
-        end = self._offsets[block + 1]
-        return self._bytes[end - 64 : end - 64 + HEADER_BYTES].view(np.float64)
+    def header(self, block: int, memory: np.ndarray | None = None) -> np.ndarray:
+        """A block's header, float64 (2,): start of the transfer and duration of the link, in seconds.
 
-    def wire(self, block: int, header_only: bool) -> Any:
-        """What travels of a block, as a tensor: its bytes with the header, or the header alone."""
-        end = self._offsets[block + 1] - 64
-        return self._tensor[end if header_only else self._offsets[block] : end + HEADER_BYTES]
+        Parameters:
+            memory: another node's memory, as long as this one's, whose header is meant.
+        """
+        end = self._offsets[block + 1]
+        return (self._bytes if memory is None else memory)[end - 64 : end - 64 + HEADER_BYTES].view(np.float64)
+
+    def wire(self, block: int) -> Any:
+        """What travels of a block, as a tensor: its bytes and its header."""
+        return self._tensor[self._offsets[block] : self._offsets[block + 1] - 64 + HEADER_BYTES]
 
     def copy_from(self, memory: np.ndarray, block: int) -> None:
         """Copy a block's bytes out of another node's memory, uint8 as long as this node's."""

@@ -10,15 +10,13 @@ receiver tells its next sender in advance when its port will be free.
 
 import time
 from collections import deque
-from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from workbench.executor.blocks import Blocks
 from workbench.executor.clock import Clock, sleep_until
 from workbench.executor.faults import Flip, Swap
 from workbench.executor.held import Held
+from workbench.executor.spoiling import spoil
 
 POSTED_AHEAD = 4
 """How many receptions a node has announced to its senders beyond the present one."""
@@ -61,25 +59,16 @@ class Links:
         blocks: the node's memory.
         held: what the node holds; filled as blocks arrive.
         clock: see `workbench.executor.clock.Clock`.
-        sources: memory of the peers by rank where blocks are copied out of it, None where they come through the socket.
         faults: what to do to blocks that arrive.
     """
 
-    def __init__(
-        self,
-        group: Any,
-        blocks: Blocks,
-        held: Held,
-        clock: Clock,
-        sources: Mapping[int, np.ndarray] | None,
-        faults: tuple[Flip | Swap, ...],
-    ):
+    def __init__(self, group: Any, blocks: Blocks, held: Held, clock: Clock, faults: tuple[Flip | Swap, ...]):
         self._group, self._blocks, self._held = group, blocks, held
         self._paced, self._stamped = clock != "unpaced", clock == "stamped"
-        self._sources, self._faults = sources, faults
+        self._faults = faults
         self._told: list[tuple[Any, Any]] = []
 
-    def send(self, todo: list[Send], start_s: float) -> None:
+    def send(self, todo: tuple[Send, ...], start_s: float) -> None:
         """Send blocks in order; the work of one thread."""
         import torch
 
@@ -95,7 +84,7 @@ class Links:
             while len(under_way) >= UNDER_WAY or block in (sent for sent, _ in under_way):
                 under_way.popleft()[1].wait()
             self._blocks.header(block)[:] = begin_s, duration_s
-            under_way.append((block, self._group.send([self._wire(block)], peer, 2 * index)))
+            under_way.append((block, self._group.send([self._blocks.wire(block)], peer, 2 * index)))
             free_s = begin_s + duration_s
             if self._paced:
                 now_s = sleep_until(begin_s, self._held.check)
@@ -103,7 +92,7 @@ class Links:
         for _, work in under_way:
             work.wait()
 
-    def receive(self, todo: list[Receive], start_s: float, arrivals: list[Arrival]) -> None:
+    def receive(self, todo: tuple[Receive, ...], start_s: float, arrivals: list[Arrival]) -> None:
         """Receive blocks in order and hold each until its link would have delivered it; the work of one thread."""
         free_s = start_s
         posted = [self._post(transfer) for transfer in todo[:POSTED_AHEAD]]
@@ -113,41 +102,24 @@ class Links:
             posted[place].wait()
             self._held.check()
             begin_s, duration_s = self._blocks.header(block).tolist()
-            if self._sources is not None:
-                self._blocks.copy_from(self._sources[todo[place].peer], block)
             deadline_s = max(begin_s, free_s) + duration_s if self._paced else float("nan")
             now_s = time.monotonic()
             if self._paced:
                 free_s = deadline_s if self._stamped else max(deadline_s, now_s)
                 self._tell(todo[place + 1 : place + 2], free_s)
                 now_s = sleep_until(deadline_s, self._held.check)
-            self._spoil(block)
+            spoil(self._blocks, block, self._held, self._faults)
             arrivals.append(Arrival(index, begin_s, deadline_s, now_s))
             self._held.add(block, deadline_s if self._stamped else now_s)
             posted += [self._post(transfer) for transfer in todo[place + POSTED_AHEAD : place + POSTED_AHEAD + 1]]
 
-    def _wire(self, block: int) -> Any:
-        return self._blocks.wire(block, header_only=self._sources is not None)
-
     def _post(self, transfer: Receive) -> Any:
-        return self._group.recv([self._wire(transfer.block)], transfer.peer, 2 * transfer.index)
+        return self._group.recv([self._blocks.wire(transfer.block)], transfer.peer, 2 * transfer.index)
 
-    def _tell(self, following: list[Receive], free_s: float) -> None:
+    def _tell(self, following: tuple[Receive, ...], free_s: float) -> None:
         """Let the sender of the next transfer know when this node's port will be free for it."""
         import torch
 
         for transfer in following if self._paced else ():
             port = torch.tensor([free_s], dtype=torch.float64)
             self._told.append((port, self._group.send([port], transfer.peer, 2 * transfer.index + 1)))
-
-    def _spoil(self, block: int) -> None:
-        """Do to a block what the planted faults ask for."""
-        for fault in self._faults:
-            if isinstance(fault, Flip) and fault.block == block:
-                self._blocks.payload(block)[0] ^= 1
-            if isinstance(fault, Swap) and block in (fault.block, fault.other):
-                first, second = self._blocks.payload(fault.block), self._blocks.payload(fault.other)
-                if {fault.block, fault.other} <= {block, *self._held.blocks()}:
-                    kept = first.copy()
-                    size = min(len(first), len(second))
-                    first[:size], second[:size] = second[:size], kept[:size]

@@ -3,7 +3,8 @@
 import os
 import threading
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from workbench.executor.blocks import Blocks, map_memory
 from workbench.executor.clock import Clock
@@ -12,6 +13,7 @@ from workbench.executor.faults import Flip, Swap
 from workbench.executor.group import break_up, open_group
 from workbench.executor.held import Broken, Held
 from workbench.executor.links import Arrival, Links, Receive, Send
+from workbench.executor.shared import SharedLinks
 
 READY = "ready"
 
@@ -26,7 +28,8 @@ class Plan(NamedTuple):
         holds: blocks that the node has from the start.
         fresh: whether it makes those blocks from the seed; else they are what an earlier task of this worker left.
         sends, receives: its transfers, in the schedule's order.
-        shared: whether blocks are copied through shared memory (the group then only rings the bell).
+        clock: see `workbench.executor.clock.Clock`.
+        shared: whether receivers copy blocks out of their senders' memory, without a group.
         timeout_s: longest time the whole run may take.
         faults: what happens to blocks that arrive.
     """
@@ -53,14 +56,12 @@ class Report(NamedTuple):
         arrivals: the transfers it received, in order.
         held: blocks it holds completely.
         busy_s: processor seconds of the process between start and end.
-        finished_s: when its last transfer was over.
         error: "" or why the run was broken off.
     """
 
     arrivals: list[Arrival]
     held: list[int]
     busy_s: float
-    finished_s: float
     error: str
 
 
@@ -71,11 +72,11 @@ def relay(desk: Desk, plan: Plan) -> Report:
     for block in plan.holds:
         held.add(block, 0.0)
     arrivals: list[Arrival] = []
-    group = open_group(plan.rendezvous, plan.rank, plan.size, plan.timeout_s)
+    group = None if plan.shared else open_group(plan.rendezvous, plan.rank, plan.size, plan.timeout_s)
     desk.kept["group"] = group  # stays open until the next task: closing it early could cut off a peer's last block
 
     def break_off(reason: str) -> None:
-        if held.break_off(reason):
+        if held.break_off(reason) and group is not None:
             break_up(group)
 
     desk.on_call_off(break_off)
@@ -83,17 +84,18 @@ def relay(desk: Desk, plan: Plan) -> Report:
     busy_s = time.process_time()
     try:
         places: tuple[tuple[int, int], ...] = desk.hear()
-        senders = {transfer.peer for transfer in plan.receives}
-        sources = {peer: map_memory(places[peer]) for peer in senders} if plan.shared else None
-        links = Links(group, blocks, held, plan.clock, sources, plan.faults)
+        if plan.shared:
+            sources = {peer: map_memory(places[peer]) for peer in {transfer.peer for transfer in plan.receives}}
+            links = SharedLinks(blocks, held, sources, plan.faults)
+        else:
+            links = Links(group, blocks, held, plan.clock, plan.faults)
         desk.say(READY)
         start_s: float = desk.hear()
         busy_s = time.process_time()
-        _both_ways(links, plan, start_s, arrivals, break_off)
+        _run(links, plan, start_s, arrivals, break_off)
     except CalledOff as reason:
         held.break_off(str(reason))
-    busy_s, finished_s = time.process_time() - busy_s, time.monotonic()
-    return Report(arrivals, held.blocks(), busy_s, finished_s, held.reason)
+    return Report(arrivals, held.blocks(), time.process_time() - busy_s, held.reason)
 
 
 def digests(desk: Desk) -> list[str]:
@@ -117,10 +119,12 @@ def _prepared(desk: Desk, plan: Plan) -> Blocks:
     return blocks
 
 
-def _both_ways(links: Links, plan: Plan, start_s: float, arrivals: list[Arrival], break_off) -> None:
-    """Send in one thread and receive in this one; the first error ends both."""
+def _run(
+    links: Links | SharedLinks, plan: Plan, start_s: float, arrivals: list[Arrival], break_off: Callable[[str], None]
+) -> None:
+    """Send in a thread of its own and receive in this one; the first error ends both."""
 
-    def guarded(work, *arguments) -> None:
+    def guarded(work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(*arguments)
         except Broken:

@@ -44,7 +44,7 @@ class RealMulticast(Record):
         nodes, blocks, message_bytes: what was multicast.
         clock, path: how time was kept and how bytes moved.
         seed: what the bytes were made from.
-        transfers: one row a transfer that arrived, in order of arrival: start_s, end_s, source, target, block, bytes,
+        transfers: one row a transfer that arrived, in order of start: start_s, end_s, source, target, block, bytes,
             kind, model, version, path; seconds after the agreed start.
         completion_s: for each node when it held everything; 0 for those that did from the start, NaN for lost nodes.
         wall_s: from the agreed start to the last receiver's last block.

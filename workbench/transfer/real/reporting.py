@@ -57,17 +57,17 @@ def _fingerprint(hashes: Sequence[str]) -> str:
 
 
 def _transfers(phases: Sequence[Phase], start_s: float, path: Path) -> pl.DataFrame:
-    """All transfers that arrived, in order of arrival, in the columns that every backend uses, and their deadlines."""
+    """All transfers that arrived, in order of start, in the columns that every backend uses, and their deadlines."""
     rows = []
     for job, drive in phases:
         schedule = job.schedule
         for ended in drive.reports.values():
             for index, begin_s, deadline_s, end_s in ended.arrivals:
                 block = int(schedule.block[index])
-                times = begin_s - start_s, end_s - start_s, deadline_s - start_s
-                rows.append((*times, int(schedule.source[index]), int(schedule.target[index]), block, job.sizes[block]))
-    names = ["start_s", "end_s", "deadline_s", "source", "target", "block", "bytes"]
-    schema = dict.fromkeys(names[:3], pl.Float64) | dict.fromkeys(names[3:], pl.Int64)
-    marks = {"kind": "block", "model": "random bytes", "version": "", "path": path}
-    table = pl.DataFrame(rows, schema=schema, orient="row").sort("end_s", "target")
+                ends = int(schedule.source[index]), int(schedule.target[index])
+                rows.append((begin_s - start_s, end_s - start_s, *ends, block, job.sizes[block], deadline_s - start_s))
+    numbers = dict.fromkeys(["start_s", "end_s"], pl.Float64) | dict.fromkeys(["source", "target", "block"], pl.Int64)
+    schema = numbers | {"bytes": pl.Float64, "deadline_s": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row").sort("start_s", "source", "target", "block")
+    marks = {"kind": "weights", "model": "", "version": "", "path": path}
     return table.with_columns(pl.lit(text).alias(name) for name, text in marks.items())

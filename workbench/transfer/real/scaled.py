@@ -38,7 +38,8 @@ def run_scaled_multicast(
         ceilings: of this machine, for as many processes as the schedule has nodes; measured when not given.
         pool: processes to use; by default some are started and ended.
 
-    Errors: as `run_multicast`; `UserError` where θ would exceed 100; `InputError` for sizes or rates that are not above 0.
+    Errors: as `run_multicast`; `UserError` where θ would exceed 100; `InputError` for a size or rate that is not
+        above 0.
     """
     for name, value in (("message_bytes", message_bytes), ("bytes_per_s", bytes_per_s)):
         if not 0 < value < float("inf"):

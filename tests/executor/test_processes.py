@@ -1,0 +1,192 @@
+"""Worker processes: started without the user's script, watched over, ended without a trace."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+import worker_tasks
+
+from workbench.errors import MissingExtra, UserError
+from workbench.executor.faults import RunFailed
+from workbench.executor.gathering import gather
+from workbench.executor.processes import LARGEST_POOL, Pool
+from workbench.executor.watching import Died, Done, Due, Hung, Said, watch
+
+real = [pytest.mark.torch, pytest.mark.real]
+
+
+def first(kind, workers, pool, **options):
+    """The first event of a kind within 10 s."""
+    for event in watch(workers, pool.beats, alarms=[time.monotonic() + 10], **options):
+        if isinstance(event, kind):
+            return event
+        assert not isinstance(event, Due), f"no {kind.__name__} within 10 s"
+    raise AssertionError
+
+
+def test_without_torch_the_command_that_adds_it(monkeypatch):
+    monkeypatch.setattr("workbench.executor.needs.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="pip install") as caught:
+        Pool(2)
+    assert caught.value.extra == "torch"
+
+
+class TestPool:
+    pytestmark = real
+
+    def test_workers_have_one_thread(self, pool):
+        with pool.lease(2) as workers:
+            for worker in workers:
+                worker.give(worker_tasks.threads)
+            assert gather(workers, pool.beats, 30) == [(1, "1")] * 2
+
+    def test_neither_torch_nor_a_guarded_main_is_needed_in_the_parent(self, tmp_path):
+        script = tmp_path / "unguarded.py"
+        script.write_text(
+            "import sys\n"
+            "print('top')\n"
+            "from workbench.executor.processes import Pool\n"
+            "with Pool(1) as pool, pool.lease(1) as workers:\n"
+            "    print(len(workers), 'torch' in sys.modules)\n"
+        )
+        run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+        assert run.stdout.split() == ["top", "1", "False"]
+
+    def test_a_worker_is_the_same_process_for_the_next_task(self, pool):
+        answers = []
+        for value in ("first", "second"):
+            with pool.lease(1) as [worker]:
+                worker.give(worker_tasks.remember, value)
+                answers += gather([worker], pool.beats, 30)
+        assert answers == [None, "first"]
+
+    def test_an_error_in_a_worker_is_one_sentence_with_its_place(self, pool):
+        with pool.lease(2) as workers:
+            workers[0].give(worker_tasks.remember, 1)
+            workers[1].give(worker_tasks.fail)
+            with pytest.raises(
+                RunFailed, match=r"Worker 1 failed with ValueError: no such luck \(worker_tasks\.py:\d+\)"
+            ):
+                gather(workers, pool.beats, 30)
+
+    def test_a_lost_worker_is_noticed_and_replaced(self, pool):
+        with pool.lease(2) as workers:
+            lost = workers[1].process.pid
+            workers[1].give(worker_tasks.wait)
+            assert first(Said, workers[1:], pool) == Said(1, "waiting")
+            workers[1].kill()
+            assert first(Died, workers, pool).worker == 1
+        with pool.lease(2) as workers:
+            assert lost not in pool.pids()
+            for worker in workers:
+                worker.give(worker_tasks.remember, 0)
+            assert len(gather(workers, pool.beats, 30)) == 2
+
+    def test_a_death_is_noticed_within_a_tenth_of_a_second(self, pool):
+        taken_s = []
+        for _ in range(3):  # a loaded machine may miss it once
+            with pool.lease(1) as workers:
+                workers[0].give(worker_tasks.wait)
+                first(Said, workers, pool)
+                killed_s = time.monotonic()
+                workers[0].kill()
+                taken_s.append(first(Died, workers, pool).at_s - killed_s)
+            if taken_s[-1] <= 0.1:
+                return
+        pytest.fail(f"noticed after {taken_s} s")
+
+    def test_a_stopped_process_is_noticed_and_ended(self, pool):
+        with pool.lease(2) as workers:
+            workers[1].give(worker_tasks.wait)
+            first(Said, workers[1:], pool)
+            stopped_s = time.monotonic()
+            workers[1].stop()
+            event = first(Hung, workers, pool, heartbeat_s=0.6)
+            assert event.worker == 1
+            assert 0.3 <= event.at_s - stopped_s < 5
+            stopped = psutil.Process(workers[1].process.pid)
+        assert not stopped.is_running()
+
+    def test_a_silent_watcher_raises_no_false_alarm(self, pool):
+        """The watcher itself sleeps for two heartbeats, then sees live workers."""
+        with pool.lease(2) as workers:
+            events = watch(workers, pool.beats, alarms=[time.monotonic(), time.monotonic() + 1.5], heartbeat_s=0.6)
+            assert next(events) == Due(0)
+            time.sleep(1.2)
+            assert next(events) == Due(1)
+
+    def test_a_task_that_is_called_off_hands_in(self, pool):
+        with pool.lease(1) as workers:
+            workers[0].give(worker_tasks.wait)
+            first(Said, workers, pool)
+            workers[0].call_off("enough")
+            assert first(Done, workers, pool) == Done(0, "called off: enough")
+
+    def test_a_run_that_takes_too_long_ends_in_a_sentence(self, pool):
+        with pool.lease(1) as workers:
+            workers[0].give(worker_tasks.wait)
+            with pytest.raises(RunFailed, match="longer than the 0 s it may"):
+                gather(workers, pool.beats, 0.2)
+
+    def test_an_interrupt_ends_the_busy_workers(self, pool):
+        def interrupt():
+            time.sleep(0.2)
+            signal.raise_signal(signal.SIGINT)
+
+        with pool.lease(1) as workers:
+            pid = workers[0].process.pid
+        thread = threading.Thread(target=interrupt)
+
+        def run():
+            with pool.lease(1) as workers:
+                workers[0].give(worker_tasks.wait)
+                thread.start()
+                gather(workers, pool.beats, 30)
+
+        with pytest.raises(KeyboardInterrupt):
+            run()
+        thread.join()
+        assert not psutil.pid_exists(pid)
+
+    def test_a_pool_leaves_nothing_behind(self):
+        before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+        with Pool(2) as pool:
+            with pool.lease(2):
+                pids = pool.pids()
+            assert all(psutil.pid_exists(pid) for pid in pids)
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+        assert pool.pids() == []
+        if before:
+            assert set(os.listdir("/dev/shm")) <= before
+
+    def test_workers_end_with_their_parent(self, tmp_path):
+        script = tmp_path / "killed.py"
+        script.write_text(
+            "import os, signal\n"
+            "from workbench.executor.processes import Pool\n"
+            "pool = Pool(2)\n"
+            "with pool.lease(2):\n"
+            "    print(*pool.pids(), flush=True)\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False)
+        pids = [int(word) for word in run.stdout.split()]
+        assert len(pids) == 2
+        deadline = time.monotonic() + 10
+        while alive := [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]:
+            assert time.monotonic() < deadline, f"{alive} outlived their parent"
+            time.sleep(0.05)
+
+    @pytest.mark.parametrize("size", [0, LARGEST_POOL + 1])
+    def test_impossible_sizes_are_refused(self, size):
+        with pytest.raises(UserError, match=f"got {size}"):
+            Pool(size)
+
+    def test_a_pool_that_is_too_small_says_so(self, pool):
+        with pytest.raises(UserError, match="has 4 processes and the run needs 5"), pool.lease(5):
+            pass

@@ -1,0 +1,31 @@
+"""Tasks that tests give to worker processes; a worker can only run what it can import."""
+
+import os
+
+from workbench.executor.desk import CalledOff
+
+
+def threads(desk):
+    """Threads that torch uses, and threads that OpenMP was told."""
+    import torch
+
+    return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+
+
+def remember(desk, value):
+    """Keep a value, and give back the one kept before."""
+    before, desk.kept["value"] = desk.kept.get("value"), value
+    return before
+
+
+def fail(desk):
+    raise ValueError("no such luck")
+
+
+def wait(desk):
+    """Do nothing until called off, then say why."""
+    desk.say("waiting")
+    try:
+        return desk.hear()
+    except CalledOff as reason:
+        return f"called off: {reason}"

@@ -17,5 +17,10 @@ def headline(rows: Iterable[tuple[str, object, float, str]]) -> pl.DataFrame:
     return pl.DataFrame(made, schema=SCHEMA, orient="row")
 
 
+def curve_rows(table: pl.DataFrame, series: str, x: str, value: str, unit: str) -> list[tuple[str, object, float, str]]:
+    """Headline rows of a curve, so that a reader's own points can be laid beside it: same series text, same x."""
+    return [(str(name), place, number, unit) for name, place, number in table.select(series, x, value).iter_rows()]
+
+
 def _text(x: object) -> str:
     return f"{x:g}" if isinstance(x, float) else str(x)

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import find
 from workbench.errors import UnknownName
+from workbench.figures.base import settle
 
 
 def draw(outcome: Outcome, panel: str | None = None) -> go.Figure:
@@ -19,4 +20,4 @@ def draw(outcome: Outcome, panel: str | None = None) -> go.Figure:
     if panel is not None and panel not in spec.panels:
         raise UnknownName(f"panel of {spec.id}", panel, spec.panels)
     module, function = spec.draw.split(".")
-    return getattr(import_module(f"workbench.figures.{module}"), function)(outcome, panel)
+    return settle(getattr(import_module(f"workbench.figures.{module}"), function)(outcome, panel))

@@ -4,65 +4,91 @@ import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, figure
+from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, figure, published_marks
+from workbench.figures.panels import stack
 
 
-def systems(outcome: Outcome, _: str | None = None) -> go.Figure:
+def systems(outcome: Outcome, panel: str | None = None) -> go.Figure:
     """λScale Figure 7: seconds by system, model and nodes; bars are the formula, marks what was run or recorded."""
     table = outcome.tables["completion"]
     names = table["system"].unique(maintain_order=True).to_list()
     palette = Palette(names)
-    groups = table.unique(["model", "nodes"], maintain_order=True).select("model", "nodes").rows()
-    places = [f"{model} on {nodes}" for model, nodes in groups]
-    made = figure("One replica to all nodes", "model and number of nodes", "seconds", height=480)
-    first = table["backend"][0]
-    width = 0.8 / len(names)
-    for index, name in enumerate(names):
-        offset = (index - (len(names) - 1) / 2) * width
-        for (backend,), part in table.filter(pl.col("system") == name).group_by("backend", maintain_order=True):
-            seconds = {(row["model"], row["nodes"]): row["complete_s"] for row in part.iter_rows(named=True)}
-            x = [index + offset for index, group in enumerate(groups) if group in seconds]
-            y = [seconds[group] for group in groups if group in seconds]
-            text = [place for place, group in zip(places, groups, strict=True) if group in seconds]
-            common = {"x": x, "y": y, "customdata": text, "hovertemplate": "%{customdata}: %{y:.3f} s"}
-            if backend == first:
-                bar = go.Bar(width=width * 0.94, marker={"color": palette.colour(name), "opacity": 0.75}, **common)
-                made.add_trace(bar.update(name=f"{name} ({WORDS[backend]})", legendgroup=name))
-            else:
-                mark = {"symbol": SYMBOLS[backend], "size": 9, "color": palette.colour(name), "line": {"width": 2}}
-                made.add_trace(
-                    go.Scatter(
-                        mode="markers", marker=mark, name=f"{name} ({WORDS[backend]})", legendgroup=name, **common
-                    )
-                )
-        _recorded(made, outcome, name, groups, offset, palette.colour(name) if outcome.comparable else GREY)
-    made.update_xaxes(tickvals=list(range(len(groups))), ticktext=places)
-    return made.update_layout(barmode="overlay").update_yaxes(rangemode="tozero")
+
+    def painter(models: tuple[str, ...]):
+        def paint(made: go.Figure, row: int) -> None:
+            part = table.filter(pl.col("model").is_in(list(models)))
+            groups = part.unique(["model", "nodes"], maintain_order=True).select("model", "nodes").rows()
+            width = 0.84 / len(names)
+            for index, name in enumerate(names):
+                places = {group: place + (index - (len(names) - 1) / 2) * width for place, group in enumerate(groups)}
+                one = part.filter(pl.col("system") == name)
+                _marks(made, row, one, table["backend"][0], name, places, palette.colour(name), width)
+                _recorded(made, row, outcome, name, places, palette.colour(name) if outcome.comparable else GREY)
+            ticks = [f"{model} on {nodes}" for model, nodes in groups]
+            made.update_xaxes(tickvals=list(range(len(groups))), ticktext=ticks, row=row, col=1)
+            made.update_yaxes(title_text="seconds", rangemode="tozero", row=row, col=1)
+
+        return paint
+
+    painters = {"small": ("7B and 13B", painter(("7B", "13B"))), "large": ("70B", painter(("70B",)))}
+    made = stack("One replica to all nodes (model on number of nodes)", painters, panel)
+    shown: set[str] = set()
+    for trace in made.data:  # one legend entry a kind of mark, whichever panel it appears in first
+        trace.showlegend = trace.name not in shown
+        shown.add(trace.name)
+    return made.update_layout(barmode="overlay")
 
 
-def _recorded(made: go.Figure, outcome: Outcome, name: str, groups: list[tuple], offset: float, colour: str) -> None:
-    x, y, text = [], [], []
-    for index, (model, nodes) in enumerate(groups):
-        rows = outcome.published.filter(
-            (pl.col("series") == f"recorded time, {name}, {model}") & (pl.col("x") == str(nodes))
+def _marks(
+    made: go.Figure,
+    row: int,
+    table: pl.DataFrame,
+    first: str,
+    name: str,
+    places: dict[tuple, float],
+    colour: str,
+    width: float,
+) -> None:
+    for (backend,), part in table.group_by("backend", maintain_order=True):
+        rows = part.rows(named=True)
+        common = {
+            "x": [places[one["model"], one["nodes"]] for one in rows],
+            "y": [one["complete_s"] for one in rows],
+            "customdata": [f"{one['model']} on {one['nodes']}" for one in rows],
+            "hovertemplate": "%{customdata}: %{y:.3f} s",
+            "name": f"{name} ({WORDS[backend]})",
+            "legendgroup": name,
+        }
+        if backend == first:
+            trace = go.Bar(width=width * 0.94, marker={"color": colour, "opacity": 0.75}, **common)
+        else:
+            mark = {"symbol": SYMBOLS[backend], "size": 9, "color": colour, "line": {"width": 2}}
+            trace = go.Scatter(mode="markers", marker=mark, **common)
+        made.add_trace(trace, row=row, col=1)
+
+
+def _recorded(made: go.Figure, row: int, outcome: Outcome, name: str, places: dict[tuple, float], colour: str) -> None:
+    points = {
+        (one["series"], one["x"]): one
+        for one in outcome.published.iter_rows(named=True)
+        if one["series"].startswith(f"recorded time, {name}, ")
+    }
+    found = [
+        (place, points.get((f"recorded time, {name}, {model}", str(nodes)))) for (model, nodes), place in places.items()
+    ]
+    found = [(place, one) for place, one in found if one is not None]
+    if found:
+        trace = go.Scatter(
+            x=[place for place, _ in found],
+            y=[one["value"] for _, one in found],
+            text=[f"{one['kind']}: {one['source']}" for _, one in found],
+            mode="markers",
+            name=f"{name} (recorded by the authors)",
+            legendgroup=name,
+            marker={"symbol": "diamond-open", "size": 11, "color": colour, "line": {"width": 2}},
+            hovertemplate="%{y:.3f} s<br>%{text}",
         )
-        for row in rows.iter_rows(named=True):
-            x.append(index + offset)
-            y.append(row["value"])
-            text.append(f"{row['kind']}: {row['source']}")
-    if x:
-        made.add_trace(
-            go.Scatter(
-                x=x,
-                y=y,
-                text=text,
-                mode="markers",
-                name=f"{name} (recorded by the authors)",
-                legendgroup=name,
-                marker={"symbol": "diamond-open", "size": 12, "color": colour, "line": {"width": 2}},
-                hovertemplate="%{y:.3f} s<br>%{text}",
-            )
-        )
+        made.add_trace(trace, row=row, col=1)
 
 
 def paced(outcome: Outcome, _: str | None = None) -> go.Figure:
@@ -78,4 +104,5 @@ def paced(outcome: Outcome, _: str | None = None) -> go.Figure:
         else:
             mark = {"symbol": SYMBOLS[backend], "size": 11, "color": GREY, "line": {"width": 2}}
             made.add_trace(go.Scatter(x=names, y=seconds, mode="markers", name=WORDS[backend], marker=mark))
+    made.add_traces(published_marks(outcome, palette))
     return made.update_yaxes(rangemode="tozero")

@@ -5,6 +5,7 @@ simulation, a cross the compiled loop, a filled square a real run, a half-filled
 what was published (grey when ours is not comparable to it).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,21 +25,31 @@ WORDS = {
     "torch": "real run",
     "recorded": "recorded run",
 }
+KINDS = {"recorded in the artifact": "recorded by the authors", "computed": "own calculation", "user": "your points"}
 GREY = "#8c8c8c"
 INK = "#7a7a7a"
 GRID = "rgba(128,128,128,.25)"
 
-_AXIS = {"gridcolor": GRID, "zerolinecolor": "rgba(128,128,128,.4)", "automargin": True, "exponentformat": "SI"}
+AXIS_ROOM, LEGEND_ROW, TITLE_ROOM = 62, 21, 64
+"""Pixels below a plot for tick labels and the axis title, for a row of the legend, and above it for titles."""
+
+_AXIS = {
+    "gridcolor": GRID,
+    "zerolinecolor": "rgba(128,128,128,.4)",
+    "automargin": True,
+    "exponentformat": "SI",
+    "title": {"font": {"size": 13}, "standoff": 8},
+}
 TEMPLATE = go.layout.Template(
     layout={
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK, "size": 13},
         "colorway": COLOURS,
-        "margin": {"l": 60, "r": 20, "t": 60, "b": 50},
+        "margin": {"l": 60, "r": 20, "t": TITLE_ROOM, "b": AXIS_ROOM},
         "xaxis": _AXIS,
         "yaxis": _AXIS,
-        "legend": {"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "font": {"size": 12}},
+        "legend": {"orientation": "h", "yanchor": "top", "x": 0, "font": {"size": 12}},
         "hoverlabel": {"namelength": -1},
     }
 )
@@ -70,9 +81,41 @@ def figure(title: str, x: str, y: str, *, height: int = 420, **layout: Any) -> g
     return made.update_layout(**layout)
 
 
-def curve(
-    table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *, name: str = "", log_hint: bool = False
-) -> list[go.Scatter]:
+def settle(made: go.Figure, width: int = 800) -> go.Figure:
+    """Give the legend its own room below the axis titles: the figure grows by the rows that the legend needs."""
+    columns: dict[str, list[int]] = {}  # a legend group stands in one column, entries below each other
+    for trace in made.data:
+        if trace.name and trace.showlegend is not False:
+            columns.setdefault(trace.legendgroup or trace.name, []).append(len(trace.name))
+    rows, used, deepest = 0, 0.0, 0
+    for lengths in columns.values():
+        need = 48 + 6.6 * max(lengths)
+        if used and used + need > width:
+            rows, used, deepest = rows + deepest, 0.0, 0
+        used, deepest = used + need, max(deepest, len(lengths))
+    rows += deepest
+    plot = (made.layout.height or 420) - TITLE_ROOM - AXIS_ROOM
+    legend = LEGEND_ROW * rows + (12 if rows else 0)
+    return made.update_layout(
+        height=plot + TITLE_ROOM + AXIS_ROOM + legend,
+        margin={"t": TITLE_ROOM, "b": AXIS_ROOM + legend},
+        legend={"y": -AXIS_ROOM / plot},
+        title={"y": 1 - 14 / (plot + TITLE_ROOM + AXIS_ROOM + legend), "yanchor": "top", "x": 0.02, "xanchor": "left"},
+    )
+
+
+def log_axis(made: go.Figure, *axes: str, row: int | None = None, span: tuple[float, float] | None = None) -> go.Figure:
+    """Make axes ("x", "y") logarithmic, labelled at 1, 2 and 5 only, over a span if one is given."""
+    settings: dict[str, Any] = {"type": "log", "dtick": "D2"}
+    if span is not None:
+        settings["range"] = [math.log10(edge) for edge in span]
+    place = {} if row is None else {"row": row, "col": 1}
+    for axis in axes:
+        (made.update_xaxes if axis == "x" else made.update_yaxes)(**settings, **place)
+    return made
+
+
+def curve(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *, name: str = "") -> list[go.Scatter]:
     """One series of a table, one trace a backend: a line for the formula, marks for what was run."""
     traces = []
     for (backend,), part in table.group_by("backend", maintain_order=True):
@@ -95,17 +138,18 @@ def curve(
 def published_marks(
     outcome: Outcome, palette: Palette, *, series: Mapping[str, str] | None = None, x: Mapping[str, Any] | None = None
 ) -> list[go.Scatter]:
-    """Published points as open diamonds with their bands; hovering shows kind and source.
+    """Published points, and the reader's own, as open diamonds with their bands; hovering shows kind and source.
 
     Parameters:
-        series: published series -> the series whose colour it takes; other series are left out. All by default.
+        series: published series -> the series whose colour it takes; others are left out, but for the reader's own.
         x: published x text -> place on the axis, where the two differ.
     """
     traces = []
-    for (name,), part in outcome.published.group_by("series", maintain_order=True):
-        if series is not None and name not in series:
+    series = series or {}
+    for (name, kind), part in outcome.published.group_by("series", "kind", maintain_order=True):
+        if name not in series and kind != "user":
             continue
-        colour = palette.colour(series[name] if series else name) if outcome.comparable else GREY
+        colour = palette.colour(series.get(name, name)) if outcome.comparable or kind == "user" else GREY
         rows = part.to_dicts()
         centres = [_centre(row) for row in rows]
         bands = any(row["low"] is not None and row["high"] is not None for row in rows)
@@ -113,7 +157,7 @@ def published_marks(
             go.Scatter(
                 x=[_place(row["x"], x) for row in rows],
                 y=centres,
-                name=f"{name} (published)",
+                name=f"{name} ({KINDS.get(kind, kind)})",
                 mode="markers",
                 marker={"symbol": "diamond-open", "size": 12, "color": colour, "line": {"width": 2, "color": colour}},
                 error_y={
@@ -127,7 +171,7 @@ def published_marks(
                 else None,
                 text=[f"{text_of(row)} {row['unit']}<br>{row['kind']}: {row['source']}" for row in rows],
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
-                legendgroup=series[name] if series else name,
+                legendgroup=series.get(name, name),
             )
         )
     return traces

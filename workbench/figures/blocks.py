@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, INK, SYMBOLS, WORDS
+from workbench.figures.base import COLOURS, GREY, INK, SYMBOLS, WORDS, Palette, published_marks
 from workbench.figures.panels import stack
 
 LATER = "rgba(128,128,128,.13)"
@@ -43,6 +43,8 @@ def landing(outcome: Outcome, panel: str | None = None) -> go.Figure:
                     row=row,
                     col=1,
                 )
+        for trace in published_marks(outcome, Palette()):
+            made.add_trace(trace, row=row, col=1)
         made.update_yaxes(title_text="steps", rangemode="tozero", row=row, col=1)
         made.update_layout(barmode="group")
 
@@ -56,7 +58,8 @@ def landing(outcome: Outcome, panel: str | None = None) -> go.Figure:
 
 def landing_grid(made: go.Figure, row: int, steps: np.ndarray, labels: list[str], shown: int) -> None:
     """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale."""
-    held = np.where(steps <= shown + 1e-9, steps, np.nan)
+    # None, not NaN: a NaN inside a nested list is no valid JSON for a live figure.
+    held = [[float(value) if value <= shown + 1e-9 else None for value in line] for line in steps]
     text = np.array([[f"{value:g}" for value in line] for line in steps])
     small = steps.shape[0] <= 20 and steps.shape[1] <= 32
     x = [f"b{block}" for block in range(steps.shape[1])]
@@ -127,6 +130,8 @@ def schedule(outcome: Outcome, panel: str | None = None) -> go.Figure:
                     row=row,
                     col=1,
                 )
+        for trace in published_marks(outcome, Palette()):
+            made.add_trace(trace, row=row, col=1)
         made.update_xaxes(title_text="node", row=row, col=1)
         made.update_yaxes(title_text="complete after step", row=row, col=1)
 

@@ -4,7 +4,17 @@ import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, DASHES, GREY, WORDS, Palette, curve, figure, published_marks
+from workbench.figures.base import (
+    COLOURS,
+    DASHES,
+    GREY,
+    WORDS,
+    Palette,
+    curve,
+    figure,
+    log_axis,
+    published_marks,
+)
 from workbench.figures.panels import stack
 
 LABELS = {
@@ -47,7 +57,7 @@ def block_count(outcome: Outcome, _: str | None = None) -> go.Figure:
     )
     shown = table.filter(pl.col("schedule").is_in(["binomial_pipeline", "chain"]))["complete_s"]
     low, high = float(shown.min()) * 0.8, float(table["complete_s"].max()) * 1.1
-    return _log(made, x=(0.9, 1100), y=(low, high))
+    return log_axis(log_axis(made, "x", span=(0.9, 1100)), "y", span=(low, high))
 
 
 def slow_link(outcome: Outcome, _: str | None = None) -> go.Figure:
@@ -61,6 +71,7 @@ def slow_link(outcome: Outcome, _: str | None = None) -> go.Figure:
     for name in ("binomial_pipeline", "chain"):
         part = outcome.tables["share"].filter(pl.col("schedule") == name)
         made.add_traces(curve(part, "slow_share", "kept", name, palette, name=LABELS[name]))
+    made.add_traces(published_marks(outcome, palette))
     made.add_vline(x=outcome.parameters["slow_share"], line={"color": GREY, "dash": "dot", "width": 1})
     return made.update_yaxes(range=[0, 1.05]).update_xaxes(range=[0, 1.05])
 
@@ -85,7 +96,7 @@ def nccl_honest(outcome: Outcome, _: str | None = None) -> go.Figure:
                 hovertemplate=f"{row['source']}<br>%{{y:.3f}} s<extra>%{{fullData.name}}</extra>",
             )
         )
-    return made.update_yaxes(rangemode="tozero").update_layout(height=520)
+    return made.update_yaxes(rangemode="tozero")
 
 
 def reorder(outcome: Outcome, _: str | None = None) -> go.Figure:
@@ -99,6 +110,9 @@ def reorder(outcome: Outcome, _: str | None = None) -> go.Figure:
             for order in part["order"].unique(maintain_order=True):
                 for trace in curve(part.filter(pl.col("order") == order), "sources", "time_s", order, palette):
                     made.add_trace(trace.update(showlegend=row == 1), row=row, col=1)
+            if milestone == table["milestone"][0]:
+                for trace in published_marks(outcome, palette):
+                    made.add_trace(trace, row=row, col=1)
             made.update_yaxes(title_text="seconds", rangemode="tozero", row=row, col=1)
             made.update_xaxes(title_text="complete copies at the start (k)", row=row, col=1)
 
@@ -132,7 +146,8 @@ def chain_and_star(outcome: Outcome, panel: str | None = None) -> go.Figure:
         for trace in published_marks(outcome, palette, series={LAST: plans[0]}, x=places):
             made.add_trace(trace, row=row, col=1)
         made.update_xaxes(title_text="target (place in the plan)", row=row, col=1)
-        made.update_yaxes(title_text="seconds (log)", type="log", row=row, col=1)
+        made.update_yaxes(title_text="seconds (log)", row=row, col=1)
+        log_axis(made, "y", row=row)
 
     def orders(made: go.Figure, row: int) -> None:
         fine = order.filter(pl.col("units") == pl.col("units").max().over("backend"))
@@ -176,7 +191,8 @@ def lanes(outcome: Outcome, _: str | None = None) -> go.Figure:
             line={"color": GREY, "dash": "dot", "width": 1.5},
         )
     )
-    for row in outcome.published.iter_rows(named=True):
+    made.add_traces(published_marks(outcome, palette))
+    for row in outcome.published.filter(pl.col("kind") != "user").iter_rows(named=True):
         count = float(row["x"].split()[0])
         made.add_trace(
             go.Scatter(
@@ -215,9 +231,12 @@ def multicast(outcome: Outcome, panel: str | None = None) -> go.Figure:
             row=row,
             col=1,
         )
+        for trace in published_marks(outcome, palette):
+            made.add_trace(trace, row=row, col=1)
         made.add_vline(x=parameters["nodes"], line={"color": GREY, "dash": "dot", "width": 1}, row=row, col=1)
         made.update_xaxes(title_text="nodes, source included", row=row, col=1)
-        made.update_yaxes(title_text="steps (log)", type="log", row=row, col=1)
+        made.update_yaxes(title_text="steps (log)", row=row, col=1)
+        log_axis(made, "y", row=row)
 
     def spread(made: go.Figure, row: int) -> None:
         part = outcome.tables.get("spread")
@@ -236,7 +255,8 @@ def multicast(outcome: Outcome, panel: str | None = None) -> go.Figure:
                 row=row,
                 col=1,
             )
-        made.update_xaxes(title_text="step (log)", type="log", row=row, col=1)
+        made.update_xaxes(title_text="step (log)", row=row, col=1)
+        log_axis(made, "x", row=row)
         made.update_yaxes(title_text="complete nodes", row=row, col=1)
 
     painters = {
@@ -280,7 +300,7 @@ def link_validation(outcome: Outcome, panel: str | None = None) -> go.Figure:
                     y=part["fitted_s"].to_list(),
                     mode="lines",
                     name=name,
-                    legendgroup=name,
+                    showlegend=False,
                     line={"color": colour, "dash": palette.dash(name), "width": 1.5},
                 ),
                 row=row,
@@ -294,29 +314,23 @@ def link_validation(outcome: Outcome, panel: str | None = None) -> go.Figure:
                         y=real["measured_s"].to_list(),
                         mode="markers",
                         name=f"{name} (measured)",
-                        legendgroup=name,
                         showlegend=False,
                         marker={"symbol": "diamond-open", "size": 6, "color": colour},
                     ),
                     row=row,
                     col=1,
                 )
+        for trace in published_marks(outcome, palette):
+            made.add_trace(trace, row=row, col=1)
         made.add_vline(x=outcome.parameters["switch_bytes"], line={"color": GREY, "dash": "dot"}, row=row, col=1)
-        made.update_xaxes(title_text="bytes (log)", type="log", row=row, col=1)
-        made.update_yaxes(title_text="seconds (log)", type="log", row=row, col=1)
+        made.update_xaxes(title_text="bytes (log)", type="log", dtick=1, row=row, col=1)
+        made.update_yaxes(title_text="seconds (log)", type="log", dtick=1, row=row, col=1)
 
     painters = {
         "errors": ("how far α + S/B is off above 1 MiB", errors),
         "times": ("fitted (lines) and measured (diamonds) times", times),
     }
     return stack("α + S/B against measured transfers", painters, panel, heights=(1, 1.3)).update_layout(height=1000)
-
-
-def _log(made: go.Figure, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> go.Figure:
-    from math import log10
-
-    made.update_xaxes(type="log", **({"range": [log10(edge) for edge in x]} if x else {}))
-    return made.update_yaxes(type="log", **({"range": [log10(edge) for edge in y]} if y else {}))
 
 
 def _pattern(backend: str) -> str:

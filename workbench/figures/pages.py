@@ -60,5 +60,8 @@ def write_images(figures: Mapping[Path, go.Figure], *, width: int = 1000) -> Seq
     if not figures:
         return []
     paths = list(figures)
-    plotly.io.write_images([figures[path] for path in paths], [str(path) for path in paths], width=width)
+    heights = [figures[path].layout.height or 420 for path in paths]
+    plotly.io.write_images(
+        [figures[path] for path in paths], [str(path) for path in paths], width=[width] * len(paths), height=heights
+    )
     return paths

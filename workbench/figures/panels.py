@@ -29,7 +29,7 @@ def stack(
         cols=1,
         subplot_titles=[painters[name][0] for name in chosen],
         row_heights=shares,
-        vertical_spacing=min(0.2, 0.34 / max(1, len(chosen))),
+        vertical_spacing=min(0.22, 110 / (330 * len(chosen))) if len(chosen) > 1 else 0,
     )
     made.update_layout(template=TEMPLATE, title={"text": title, "font": {"size": 15}}, height=110 + 330 * len(chosen))
     made.update_annotations(font_size=13)

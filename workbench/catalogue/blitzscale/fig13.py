@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
-from workbench.catalogue.headline import headline
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.links import Rate, link_cost
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.realruns import real_completion
@@ -98,8 +98,11 @@ def fig13(
             {"plan": plan, "units": units, "target": k, "complete_s": value} for k, value in enumerate(seconds, start=1)
         ]
     order = [row for units in _sizes(context, fine) for row in _orders(context, units, size, cost, faster)]
-    known = headline(_headline(context, shape.layer_bytes, size, cost, order))
-    return {"completion": pl.DataFrame(rows), "order": pl.DataFrame(order), "headline": known}
+    table = pl.DataFrame(rows)
+    finest = table.filter(pl.col("units") == pl.col("units").max().over("plan"))
+    known = _headline(context, shape.layer_bytes, size, cost, order)
+    known += curve_rows(finest, "plan", "target", "complete_s", "s")
+    return {"completion": table, "order": pl.DataFrame(order), "headline": headline(known)}
 
 
 def _sizes(context: Context, units: int) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from workbench.catalogue.context import Context
-from workbench.catalogue.headline import headline
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, Assumption, Match, experiment
 from workbench.errors import UserError
@@ -76,6 +76,7 @@ def fig14(
     known = [
         ("time with one lane per GPU over time with one lane", f"{g} GPUs", value, "1") for g, value in share.items()
     ]
+    known += curve_rows(table, "plan", "lanes", "complete_s", "s")
     return {"lanes": table, "headline": headline(known)}
 
 

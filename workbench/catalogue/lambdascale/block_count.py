@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from workbench.catalogue.context import Context
-from workbench.catalogue.headline import headline
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.links import Rate, link_cost
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.realruns import real_seconds
@@ -81,7 +81,10 @@ def block_count(
     for name in NAMES:
         found = optimal_blocks(name, nodes, size, cost)
         best.append({"schedule": name, "blocks": found.integer, "blocks_real": found.real, "complete_s": found.seconds})
-    return {"curve": pl.DataFrame(rows), "best": pl.DataFrame(best), "headline": headline(_known(context, fitted))}
+    table = pl.DataFrame(rows)
+    labelled = table.with_columns(pl.col("schedule").replace_strict({name: SCHEDULES[name].label for name in NAMES}))
+    known = [*_known(context, fitted), *curve_rows(labelled, "schedule", "blocks", "complete_s", "s")]
+    return {"curve": table, "best": pl.DataFrame(best), "headline": headline(known)}
 
 
 def _counts(context: Context) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
-from workbench.catalogue.headline import headline
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
 from workbench.transfer.model import arrival_steps, milestones_of, uniform_network
@@ -89,7 +89,8 @@ def fig5(
         first = f"step after which the first pipelines are possible, {label} order"
         joint = f"step after which the destinations jointly hold all blocks, {label} order"
         rows += [(first, x, found[name].one_per_group, "steps"), (joint, x, found[name].joint_copy, "steps")]
-    return {"arrivals": table, "milestones": milestones, "headline": headline(rows)}
+    known = headline([*rows, *curve_rows(milestones, "order", "milestone", "steps", "steps")])
+    return {"arrivals": table, "milestones": milestones, "headline": known}
 
 
 def arrivals(context: Context, nodes: int, blocks: int, sources: int, order: str) -> np.ndarray:

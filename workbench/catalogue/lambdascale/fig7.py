@@ -104,6 +104,7 @@ _TREE = Assumption("FaaSNet pays the same overhead per step as FaaScale", {"faas
     backends=("analytic", "simpy", "torch"),
     seconds={"analytic": 0.02, "simpy": 1.5, "torch": 25},
     draw="bars.systems",
+    panels=("small", "large"),
     say=_say,
     matches=(
         Match(tuple(recorded_series("FaaScale", name) for name in ("7B", "13B")), fitted=("4", "8")),

@@ -75,7 +75,7 @@ def paced_multicast(
             seconds = real_seconds(context, make_schedule(name, nodes, blocks), size, cost)
         rows.append({"schedule": SCHEDULES[name].label, "complete_s": seconds})
     table = pl.DataFrame(rows)
-    known = []
+    known = [(row["schedule"], "", row["complete_s"], "s") for row in rows]
     if context.backend == "torch":
         formula = {
             SCHEDULES[name].label: float(completion(name, nodes, blocks, size, cost)["complete_s"].max())

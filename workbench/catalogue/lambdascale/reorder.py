@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
-from workbench.catalogue.headline import headline
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.lambdascale.fig5 import MILESTONES, ORDERS, arrivals
 from workbench.catalogue.links import Rate, link_cost
 from workbench.catalogue.parameters import Par
@@ -78,7 +78,9 @@ def reorder(
                 {"order": name, "sources": k, "milestone": label, "steps": value, "time_s": value * step_s}
                 for label, value in zip(MILESTONES, steps, strict=True)
             ]
-    return {"milestones": pl.DataFrame(rows), "headline": _known(context.backend)}
+    table = pl.DataFrame(rows)
+    joint = curve_rows(table.filter(pl.col("milestone") == MILESTONES[0]), "order", "sources", "time_s", "s")
+    return {"milestones": table, "headline": pl.concat([_known(context.backend), headline(joint)])}
 
 
 def _milestones(context: Context, nodes: int, blocks: int, sources: int, order: str) -> tuple[int, int, int]:

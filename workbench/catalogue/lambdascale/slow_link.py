@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
-from workbench.catalogue.headline import headline
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.realruns import real_seconds
 from workbench.catalogue.spec import Agree, experiment
 from workbench.transfer.model import Hockney, slow_link_share, slow_link_share_of_chain, uniform_network
-from workbench.transfer.policy import make_schedule
+from workbench.transfer.policy import SCHEDULES, make_schedule
 from workbench.transfer.simulated import simulate
 
 NAMES = ("binomial_pipeline", "chain")
@@ -76,7 +76,10 @@ def slow_link(
         for name in NAMES
         for share in shares
     ]
-    return {"share": pl.DataFrame(rows), "headline": headline(_known(context))}
+    table = pl.DataFrame(rows)
+    labelled = table.with_columns(pl.col("schedule").replace_strict({name: SCHEDULES[name].label for name in NAMES}))
+    known = [*_known(context), *curve_rows(labelled, "schedule", "slow_share", "kept", "1")]
+    return {"share": table, "headline": headline(known)}
 
 
 def _few(context: Context) -> tuple[float, ...]:

@@ -7,10 +7,12 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.measured_links import LINKS, LinkData, read_link
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
+from workbench.errors import InputError
 from workbench.results import Verdict, read_against
 from workbench.transfer.model import Hockney, fit_hockney, ring_all_gather_s, send_receive_s
 
@@ -117,14 +119,19 @@ def link_validation(
         some = np.unique(np.linspace(0, len(data.message_bytes) - 1, 60).astype(int))
         points = pl.DataFrame({"message_bytes": data.message_bytes[some], "measured_s": data.seconds[some]})
         measured.append(points.with_columns(link=pl.lit(name)))
-    return {"fits": pl.DataFrame(fits), "curves": pl.concat(curves), "measured": pl.concat(measured)}
+    table = pl.concat(curves)
+    known = headline(curve_rows(table, "link", "message_bytes", "fitted_s", "s"))
+    return {"fits": pl.DataFrame(fits), "curves": table, "measured": pl.concat(measured), "headline": known}
 
 
 def _fit(data: LinkData, switch_bytes: float) -> Fit:
     fitted_to = np.arange(len(data.message_bytes)) % 2 == 0
     below = data.message_bytes < switch_bytes
     large = _hockney(data, fitted_to & ~below)
-    small = _hockney(data, fitted_to & below) if (fitted_to & below).sum() > 2 else large
+    try:
+        small = _hockney(data, fitted_to & below)
+    except InputError:  # too few sizes below the switch, or all of them take the same time
+        small = large
     held_out = ~fitted_to & (data.message_bytes >= 2**20)
     provisional = Fit(small, large, 0.0, 0.0, 0)
     predicted = _predict(provisional, data, data.message_bytes[held_out], switch_bytes)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
+from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.realruns import real_seconds
 from workbench.catalogue.spec import Agree, experiment
@@ -80,7 +81,9 @@ def multicast(
             for rank, value in enumerate(complete.tolist(), start=1)
         ]
     bound = [{"nodes": n, "steps": lower_bound(n, blocks)} for n in range(2, 65)]
-    tables = {"steps": pl.DataFrame(rows), "bound": pl.DataFrame(bound)}
+    table = pl.DataFrame(rows)
+    known = headline(curve_rows(table, "schedule", "nodes", "steps", "steps"))
+    tables = {"steps": table, "bound": pl.DataFrame(bound), "headline": known}
     return {**tables, "spread": pl.DataFrame(spread)} if spread else tables
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
+from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
 from workbench.catalogue.theory.multicast import LABELS
@@ -69,4 +70,5 @@ def schedule(
     complete = pl.DataFrame({"node": np.arange(nodes), "step": arrival.max(axis=1), "doubled": doubled})
     if nodes == power:
         complete = complete.with_columns(pl.lit(False).alias("doubled"))
-    return {"arrivals": arrivals, "links": links, "completion": complete}
+    known = headline([("complete", row["node"], row["step"], "steps") for row in complete.to_dicts()])
+    return {"arrivals": arrivals, "links": links, "completion": complete, "headline": known}

@@ -111,13 +111,6 @@ class TestMulticast:
         ]
         assert prints[0] == prints[1] != prints[2]
 
-    def test_bytes_of_an_earlier_run_cannot_pass_for_received(self, pool):
-        """The same message twice in the same processes: a flipped byte is still found the second time."""
-        options = {"message_bytes": 1000, "clock": "unpaced", "pool": pool}
-        run_multicast(make_schedule("chain", 3, 4), **options)
-        with pytest.raises(WrongBytes):
-            run_multicast(make_schedule("chain", 3, 4), fault=Flip(node=2, block=1), **options)
-
     def test_a_run_on_processes_of_its_own_leaves_none(self):
         before = {process.pid for process in psutil.Process().children(recursive=True)}
         run_multicast(make_schedule("chain", 2, 2), 1000, clock="unpaced")

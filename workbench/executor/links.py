@@ -94,19 +94,17 @@ class Links:
 
     def receive(self, todo: tuple[Receive, ...], start_s: float, arrivals: list[Arrival]) -> None:
         """Receive blocks in order and hold each until its link would have delivered it; the work of one thread."""
-        free_s = start_s
         posted = [self._post(transfer) for transfer in todo[:POSTED_AHEAD]]
-        self._tell(todo[:1], free_s)
+        self._tell(todo[:1], start_s)
         sleep_until(start_s, self._held.check)
         for place, (_, block, index) in enumerate(todo):
             posted[place].wait()
             self._held.check()
             begin_s, duration_s = self._blocks.header(block).tolist()
-            deadline_s = max(begin_s, free_s) + duration_s if self._paced else float("nan")
+            deadline_s = begin_s + duration_s if self._paced else float("nan")
             now_s = time.monotonic()
             if self._paced:
-                free_s = deadline_s if self._stamped else max(deadline_s, now_s)
-                self._tell(todo[place + 1 : place + 2], free_s)
+                self._tell(todo[place + 1 : place + 2], deadline_s if self._stamped else max(deadline_s, now_s))
                 now_s = sleep_until(deadline_s, self._held.check)
             spoil(self._blocks, block, self._held, self._faults)
             arrivals.append(Arrival(index, begin_s, deadline_s, now_s))

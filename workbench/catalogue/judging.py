@@ -79,7 +79,7 @@ def _point(draft: Draft, ours: Ours, row: Row) -> Verdict:
     band = _band(row, match.tolerance)
     values, unit = ours(row["series"], row["x"])
     if not values:
-        return _verdict(draft, row, "", None, band, "not comparable", "this run holds no such number")
+        return _verdict(draft, row, "", None, band, "not comparable", draft.reason or "this run holds no such number")
     if row["unit"] and row["unit"] != unit:
         why = f"it is given in {row['unit']!r}, ours in {unit!r}"
         return _verdict(draft, row, "", None, band, "not comparable", why)

@@ -1,0 +1,52 @@
+"""Files are written whole or not at all, and folders are where the environment says."""
+
+import os
+
+import pytest
+
+from workbench import paths
+
+
+def test_write_atomic_replaces_and_leaves_nothing_beside(tmp_path):
+    target = paths.write_atomic(tmp_path / "deep" / "a.txt", "one")
+    paths.write_atomic(target, b"two")
+    assert target.read_text() == "two"
+    assert [path.name for path in target.parent.iterdir()] == ["a.txt"]
+
+
+def test_a_failing_writer_keeps_the_old_file(tmp_path):
+    target = paths.write_atomic(tmp_path / "a.txt", "old")
+
+    def fails(path):
+        path.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        paths.write_atomic(target, fails)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_get_the_usual_permissions(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        assert paths.write_atomic(tmp_path / "a", "x").stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(mask)
+
+
+def test_folders_follow_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "data"))
+    assert paths.user_data_folder() == tmp_path / "home"
+    assert paths.cache_folder() == tmp_path / "cache"
+    assert paths.trace_folders()[0] == tmp_path / "data" / "traces"
+    assert paths.measured_folder() is None
+    (tmp_path / "data" / "measured").mkdir(parents=True)
+    assert paths.measured_folder() == tmp_path / "data" / "measured"
+
+
+def test_facts_and_notebooks_are_found():
+    assert (paths.facts_folder() / "claims.csv").is_file()
+    assert (paths.notebooks_folder() / "00-start.ipynb").is_file()

@@ -74,7 +74,7 @@ class Context:
     def check(self) -> None:
         """Give way to a Stop button; call it between pieces of work."""
         if self._stop is not None and self._stop.is_set():
-            raise Stopped("Stopped; what had been computed is kept.")
+            raise Stopped("Stopped before it was finished.")
 
     def tell(self, text: str) -> None:
         """Say how far the work is, and give way to a Stop button."""

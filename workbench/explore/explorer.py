@@ -6,6 +6,7 @@ from typing import Any
 import ipywidgets as w
 
 from workbench.catalogue import running
+from workbench.catalogue.context import Stopped
 from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
 from workbench.explore.controls import Control
@@ -108,10 +109,10 @@ class Explorer:
                     if values == self.values():
                         self._show(outcome)
                 self._status.value = ""
+            except Stopped as stopped:
+                self._status.value = f"<em>{escape(stopped)}</em>"
             finally:
                 self._stop_button.disabled = True
-                if stop.is_set():
-                    self._status.value = ""
 
         unlocked = guard(self._message, threading.RLock())
         self._worker = threading.Thread(target=unlocked(finish), args=(None,), daemon=True)

@@ -1,0 +1,77 @@
+"""Marks mean the same in every figure, and the legend never covers an axis title."""
+
+import polars as pl
+import pytest
+
+from workbench.catalogue import running, spec
+from workbench.figures import draw
+from workbench.figures.base import AXIS_ROOM, GREY, Palette, curve, published_marks, settle
+from workbench.figures.text import alert, details, escape, number, table_html
+
+IDS = list(spec.all_specs())
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return running.run(spec.find("lambdascale/nccl-honest"), {})
+
+
+def test_a_formula_is_a_line_and_a_simulation_a_circle(outcome):
+    table = outcome.tables["times"].filter(pl.col("series") == "ring broadcast")
+    line, circles = curve(table, "ranks", "complete_s", "ring broadcast", Palette())
+    assert (line.mode, circles.mode) == ("lines", "markers")
+    assert circles.marker.symbol == "circle-open"
+    assert line.line.color == circles.marker.color
+
+
+def test_published_values_are_open_diamonds_with_their_source(outcome):
+    (trace,) = published_marks(outcome, Palette(), series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"})
+    assert trace.marker.symbol == "diamond-open"
+    assert list(trace.x) == [2.0, 4.0, 8.0, 12.0]
+    assert "artifact slurm" in trace.text[0]
+    grey = outcome.model_copy(update={"comparable": False})
+    (trace,) = published_marks(grey, Palette(), series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"})
+    assert trace.marker.color == GREY
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_legend_has_room_of_its_own(id):
+    figure = draw(running.run(spec.find(id), {}, backends=spec.find(id).backends[0], quick=True))
+    layout = figure.layout
+    plot = layout.height - layout.margin.t - layout.margin.b
+    assert -layout.legend.y * plot == pytest.approx(AXIS_ROOM)
+    assert plot > 250
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_axes_are_named(id):
+    figure = draw(running.run(spec.find(id), {}, backends=spec.find(id).backends[0], quick=True)).to_dict()
+    named = [axis.get("title", {}).get("text") for name, axis in figure["layout"].items() if name.startswith("yaxis")]
+    assert any(named)
+
+
+def test_settle_grows_with_the_legend():
+    import plotly.graph_objects as go
+
+    few = settle(go.Figure([go.Bar(name="a")], layout={"height": 400})).layout.height
+    many = settle(go.Figure([go.Bar(name=f"series {i}" * 5) for i in range(12)], layout={"height": 400})).layout.height
+    assert many > few
+
+
+def test_html_pieces_escape_what_they_are_given():
+    table = pl.DataFrame({"<b>": ["<script>"], "verdict": ["differs"]})
+    shown = table_html(table, "<i>", shade="verdict")
+    assert "<script>" not in shown
+    assert "<i>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert escape("<") == "&lt;"
+    assert alert("") == ""
+    assert 'role="alert"' in alert("x")
+    assert "&lt;" in details("<", "inside")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, ""), (1.23456789, "1.2346"), ([1.0, 2.0], "1 to 2"), ("a", "a"), (True, "True")]
+)
+def test_numbers_are_short(value, text):
+    assert number(value) == text

@@ -103,16 +103,16 @@ class Explorer:
             self._status.value = f"<em>{escape(text)}</em>"
 
         def finish(_: object) -> None:
+            said = ""
             try:
                 outcome = running.run(self.spec, values, backends=names, stop=stop, progress=tell)
                 with self._lock:
                     if values == self.values():
                         self._show(outcome)
-                self._status.value = ""
             except Stopped as stopped:
-                self._status.value = f"<em>{escape(stopped)}</em>"
+                said = f"<em>{escape(stopped)}</em>"
             finally:
-                self._stop_button.disabled = True
+                self._status.value, self._stop_button.disabled = said, True
 
         unlocked = guard(self._message, threading.RLock())
         self._worker = threading.Thread(target=unlocked(finish), args=(None,), daemon=True)

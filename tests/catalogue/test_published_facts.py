@@ -104,7 +104,7 @@ def test_rows_are_well_formed():
 
 
 def test_only_what_cannot_be_judged_has_a_reason():
-    """The dossiers name exactly three: a table never read, a private trace, a figure whose data cannot be traced."""
+    """The notes name exactly three: a table never read, a private trace, a figure whose data cannot be traced."""
     refused = _rows().filter(pl.col("not_possible_reason") != "")["experiment"].to_list()
     assert refused == ["lambdascale/tab1", "aegaeon/fig18", "chains/service-time-test"]
 
@@ -147,7 +147,7 @@ def test_no_catalogue_row_is_missing():
 
 
 GOLDEN = [
-    # experiment, series (part of it), x, value, low, high: typed from the dossiers' text, in their units
+    # experiment, series (part of it), x, value, low, high: typed from the notes, as text, in their units
     ("lambdascale/fig7", "FaaSNet over FaaScale, largest", "", 1.82, 1.5, 1.9),
     ("lambdascale/fig7", "NCCL over FaaScale, largest", "", 1.53, None, None),
     ("lambdascale/fig8", "first tokens, FaaScale 7B", "k=4", 0.15, 0.10, 0.20),

@@ -71,8 +71,8 @@ def test_binomial_arrivals_for_every_number_of_nodes(nodes):
         assert found.max() == blocks - 1 + (nodes - 1).bit_length()
 
 
-def test_arrival_counts_of_the_dossier():
-    """λScale dossier §2.2, n = 8, m = 4."""
+def test_arrival_counts_of_the_notes():
+    """notes on λScale §2.2, n = 8, m = 4."""
     assert arrival_steps("binomial_pipeline", 8, 4)[1:].tolist() == [
         [1, 5, 6, 4], [4, 2, 6, 5], [2, 4, 6, 5], [4, 5, 3, 6], [3, 5, 4, 6], [4, 3, 5, 6], [3, 4, 5, 6],
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""k sources: the tables and facts of λScale's Algorithm 1 (dossier §2.5)."""
+"""k sources: the tables and facts of λScale's Algorithm 1 (notes §2.5)."""
 
 import pytest
 

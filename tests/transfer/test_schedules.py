@@ -1,4 +1,4 @@
-"""Schedules against the step counts and golden vectors of the λScale dossier §2.1 to §2.3 and §6."""
+"""Schedules against the step counts and golden vectors of the notes on λScale §2.1 to §2.3 and §6."""
 
 import math
 import re

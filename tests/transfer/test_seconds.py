@@ -1,4 +1,4 @@
-"""Seconds, block counts and the fit, against the λScale dossier §2.4 and §3."""
+"""Seconds, block counts and the fit, against the notes on λScale §2.4 and §3."""
 
 import math
 
@@ -105,7 +105,7 @@ def recorded(system):
     return rows
 
 
-def test_the_records_are_those_of_the_dossier():
+def test_the_records_are_those_of_the_notes():
     assert [seconds for *_, seconds in recorded("FaaScale")] == [0.45, 0.4715, 0.7748, 0.80]
     assert [seconds for *_, seconds in recorded("FaaSNet")] == [0.68, 0.7620, 1.3348, 1.4622]
     assert [seconds for *_, seconds in recorded("NCCL")] == [0.9286, 0.8268, 0.9706, 1.2227]
@@ -118,7 +118,7 @@ def columns(system, name):
 
 
 def test_predicted_ratio_of_faasnet_to_the_pipeline():
-    """λScale dossier §6, equal bandwidth and no overhead."""
+    """notes on λScale §6, equal bandwidth and no overhead."""
     ratios = [steps("faasnet_tree", n, 16) / steps("binomial_pipeline", n, 16) for n in (4, 8, 12)]
     assert [round(ratio, 2) for ratio in ratios] == [1.88, 1.89, 1.79]
 

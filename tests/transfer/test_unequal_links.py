@@ -1,4 +1,4 @@
-"""Chains, lanes and slow links: BlitzScale dossier §2.1 and λScale dossier §2.3."""
+"""Chains, lanes and slow links: notes on BlitzScale §2.1 and notes on λScale §2.3."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_the_faster_node_first_halves_its_downtime():
 
 
 def test_slow_link_of_a_binomial_pipeline():
-    """λScale dossier §2.3 [V]: n = 8, 16, 64, m = 256, B' = B/2."""
+    """notes on λScale §2.3 [V]: n = 8, 16, 64, m = 256, B' = B/2."""
     expected = {8: 0.750, 16: 0.799, 64: 0.856}
     for nodes, share in expected.items():
         schedule = binomial_pipeline(nodes, 256)

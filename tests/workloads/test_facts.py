@@ -46,7 +46,7 @@ def test_burstgpt_day_counts_add_up():
 
 
 def test_official_sizes():
-    """Sizes and rows of the assets as the data dossier lists them (section 3)."""
+    """Sizes and rows of the assets as the notes on data lists them (section 3)."""
     listed = {
         "azure-code-2024": (691_989_454, 16_803_695),
         "burstgpt-1": (52_283_111, 1_429_737),

@@ -127,7 +127,7 @@ def test_gzip_changes_nothing(name, write):
 
 
 def test_burstgpt_3_is_read_by_name(write):
-    """Read by position, the elapsed time and the model would be taken for token counts (data dossier, defect 9)."""
+    """Read by position, the elapsed time and the model would be taken for token counts (notes on data, defect 9)."""
     path = write("b.csv", BURST_3 + "5,s1,7.5,ChatGPT,48,10,58,API log\n9,s2,1.5,GPT-4,31,8,39,API log\n")
     found = trace(path, spread=False)
     assert found.requests.select("model", "prompt_tokens", "output_tokens").rows() == [
@@ -194,7 +194,7 @@ def test_mooncake_without_hashes_is_in_milliseconds(write):
 
 
 def test_conversations_skip_to_the_first_human_turn(write):
-    """36.7 % of the common ShareGPT split start with an assistant turn (data dossier, defect 14)."""
+    """36.7 % of the common ShareGPT split start with an assistant turn (notes on data, defect 14)."""
     turns = [("gpt", "left out"), ("human", "ab"), ("gpt", "cde"), ("human", "f"), ("gpt", "gh")]
     entry = {"id": "x", "conversations": [{"from": who, "value": text} for who, text in turns]}
     found = trace(write("s.json", json.dumps([entry])), count_tokens=len)

@@ -1,6 +1,6 @@
 """Every hostile input gets one sentence with file, place and remedy, or is repaired and counted.
 
-Inputs of the peer dossier, section 5, and of the data dossier, section 4, and what else breaks readers.
+Inputs of the notes on peers, section 5, and of the notes on data, section 4, and what else breaks readers.
 """
 
 import gzip

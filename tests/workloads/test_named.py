@@ -67,7 +67,7 @@ def fake(monkeypatch, name: str, **update) -> None:
 
 
 def test_line_ends_do_not_make_a_counterfeit(empty_machine, monkeypatch):
-    """BurstGPT_1 exists with CRLF (released) and with LF; both hold the same trace (data dossier, section 3)."""
+    """BurstGPT_1 exists with CRLF (released) and with LF; both hold the same trace (notes on data, section 3)."""
     path = empty_machine / "BurstGPT_1.csv"
     text = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,GPT-4,7,8,15,API log\n"
     path.write_text(text.replace("\n", "\r\n"), newline="")

@@ -1,4 +1,4 @@
-"""Windows are ranked as the data dossier found them, and as brute force does."""
+"""Windows are ranked as the notes on data found them, and as brute force does."""
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from workbench.workloads import cut, trace, windows
     ],
 )
 def test_busiest_windows_of_azure_2023(name, length_s, start_s, requests, trace_folder):
-    """Data dossier, section 2."""
+    """Notes on data, section 2."""
     given_trace = trace(name)
     best = windows(given_trace, length_s).row(0, named=True)
     assert (best["start_s"], best["requests"]) == (start_s, requests)

@@ -80,7 +80,7 @@ def test_facts_agree_with_the_files(name, published):
 
 
 def test_absolute_start_is_what_the_stamps_say(published):
-    """Not the 11 November of the publisher's description (data dossier, defect 1)."""
+    """Not the 11 November of the publisher's description (notes on data, defect 1)."""
     assert trace("azure-code-2023").origin.start == "2023-11-16 18:17:03.979960 UTC"
     assert trace("azure-code-2024-window").origin.start == "2024-05-12 08:47:44.022580 UTC"
 
@@ -119,7 +119,7 @@ def test_lengths_without_times_get_arrivals(trace_folder):
 
 
 def test_a_real_vllm_run_has_two_clocks(trace_folder):
-    """Arrivals are Unix time; 300 requests arrive within 29.1 s (peer dossier, section 3)."""
+    """Arrivals are Unix time; 300 requests arrive within 29.1 s (notes on peers, section 3)."""
     path = trace_folder.parent / "measured" / "llmservingsim" / "rtx4090_llama3.1-8b_vllm_requests.jsonl"
     found = trace(path)
     assert (len(found), found.origin.format) == (300, "llmservingsim-run")

@@ -167,7 +167,7 @@ def stamps(*cells: str):
 
 
 def test_weeks_recorded_apart_fall_on_each_other():
-    """Azure 2024 code and conversation cover different weeks: their union has a fake weekend (dossier, defect 15)."""
+    """Azure 2024 code and conversation cover different weeks: their union has a fake weekend (notes, defect 15)."""
     friday, next_friday = stamps("2024-05-10 09:00:00", "2024-05-10 10:00:00"), stamps("2024-05-17 09:30:00")
     merged = merge({"code": friday, "conv": next_friday}, align="hour-of-week")
     assert merged.requests.select("model", "arrival_s").rows() == [("code", 0.0), ("conv", 1800.0), ("code", 3600.0)]

@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import os
 import platform
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -115,7 +116,7 @@ def origin() -> dict[str, str]:
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         **_versions(),
     }
 

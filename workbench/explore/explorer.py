@@ -11,8 +11,8 @@ from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
 from workbench.explore.controls import Control
 from workbench.explore.live import Polish, follow, guard, live
-from workbench.figures import draw
-from workbench.figures.base import WORDS, figure
+from workbench.figures import sketch
+from workbench.figures.base import WORDS
 from workbench.figures.text import below_html, escape
 
 PATIENCE_S = 0.5
@@ -34,7 +34,7 @@ class Explorer:
         self._message = w.HTML()
         self._status = w.HTML()
         self._below = w.HTML()
-        self._figure = live(figure(self.spec.title, "", ""))
+        self._figure = live()
         values = self.spec.bind(parameters)
         profiles_first = sorted(
             self.spec.parameters, key=lambda item: item.about.profile not in ("cluster", "accelerator")
@@ -75,7 +75,7 @@ class Explorer:
             self._status.value = "<em>Press a button to run with these settings.</em>"
 
     def _show(self, outcome) -> None:
-        follow(self._figure, draw(outcome))
+        follow(self._figure, sketch(outcome))
         self._below.value = below_html(outcome, all_sources(outcome))
 
     def _button(self, backend: str) -> w.Button:

@@ -3,6 +3,7 @@
 import functools
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import anywidget
 import ipywidgets as w
@@ -34,26 +35,29 @@ class Polish(anywidget.AnyWidget):
     """
 
 
-def live(figure: go.Figure) -> go.FigureWidget:
-    """A `FigureWidget` that follows the width of its container (needs `Polish` on the page for the first draw)."""
-    widget = go.FigureWidget(figure)
+def live() -> go.FigureWidget:
+    """An empty `FigureWidget` that follows the width of its container (needs `Polish` on the page to begin with)."""
+    widget = go.FigureWidget()
     widget._config = {"responsive": True, "displaylogo": False}
     return widget
 
 
-def follow(widget: go.FigureWidget, figure: go.Figure) -> None:
-    """Make a shown figure look like another one, touching only what differs where the traces are of the same kinds."""
-    same = len(widget.data) == len(figure.data) and all(
-        old.type == new.type for old, new in zip(widget.data, figure.data, strict=False)
-    )
+def follow(widget: go.FigureWidget, sketch: dict[str, Any]) -> None:
+    """Make a shown figure look like a sketch (`figures.sketch`), moving its traces where they are of the same kinds."""
+    traces, layout = sketch["data"], dict(sketch["layout"])
+    same = [old.type for old in widget.data] == [new["type"] for new in traces]
+    if widget.layout.template.layout.font.color is not None:
+        del layout["template"]  # it is there already
+    shapes, notes = layout.pop("shapes", ()), layout.pop("annotations", ())
     with widget.batch_update():
+        widget.layout.shapes, widget.layout.annotations = shapes, notes
         if same:
-            for old, new in zip(widget.data, figure.data, strict=True):
-                old.update(new.to_plotly_json(), overwrite=True)
-        widget.update_layout(figure.layout.to_plotly_json(), overwrite=True)
+            for old, new in zip(widget.data, traces, strict=True):
+                old.update(new, overwrite=True)
+        widget.update_layout(layout, overwrite="template" in layout)
     if not same:
         widget.data = []
-        widget.add_traces(figure.data)
+        widget.add_traces(traces)
 
 
 def guard(message: w.HTML, lock: threading.RLock) -> Callable[[Callable], Callable]:

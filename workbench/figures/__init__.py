@@ -1,8 +1,7 @@
 """Tables in, plotly figures out: no computing, no state."""
 
 from importlib import import_module
-
-import plotly.graph_objects as go
+from typing import Any
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import find
@@ -10,14 +9,21 @@ from workbench.errors import UnknownName
 from workbench.figures.base import settle
 
 
-def draw(outcome: Outcome, panel: str | None = None) -> go.Figure:
-    """The figure of a run, or one of its panels.
+def draw(outcome: Outcome, panel: str | None = None):
+    """The plotly `Figure` of a run, or of one of its panels.
 
     Raises:
         UnknownName: the experiment has no such panel.
     """
+    import plotly.graph_objects as go
+
+    return go.Figure(sketch(outcome, panel))
+
+
+def sketch(outcome: Outcome, panel: str | None = None) -> dict[str, Any]:
+    """The same figure as a dict of `data` and `layout`, not yet validated by plotly. Errors: as `draw`."""
     spec = find(outcome.experiment)
     if panel is not None and panel not in spec.panels:
         raise UnknownName(f"panel of {spec.id}", panel, spec.panels)
     module, function = spec.draw.split(".")
-    return settle(getattr(import_module(f"workbench.figures.{module}"), function)(outcome, panel))
+    return settle(getattr(import_module(f"workbench.figures.{module}"), function)(outcome, panel)).to_dict()

@@ -1,21 +1,21 @@
 """Bars side by side: several systems over several settings."""
 
-import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, figure, published_marks
+from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
 
-def systems(outcome: Outcome, panel: str | None = None) -> go.Figure:
+def systems(outcome: Outcome, panel: str | None = None) -> Canvas:
     """λScale Figure 7: seconds by system, model and nodes; bars are the formula, marks what was run or recorded."""
     table = outcome.tables["completion"]
     names = table["system"].unique(maintain_order=True).to_list()
     palette = Palette(names)
 
     def painter(models: tuple[str, ...]):
-        def paint(made: go.Figure, row: int) -> None:
+        def paint(made: Canvas, row: int) -> None:
             part = table.filter(pl.col("model").is_in(list(models)))
             groups = part.unique(["model", "nodes"], maintain_order=True).select("model", "nodes").rows()
             width = 0.84 / len(names)
@@ -25,8 +25,8 @@ def systems(outcome: Outcome, panel: str | None = None) -> go.Figure:
                 _marks(made, row, one, table["backend"][0], name, places, palette.colour(name), width)
                 _recorded(made, row, outcome, name, places, palette.colour(name) if outcome.comparable else GREY)
             ticks = [f"{model} on {nodes}" for model, nodes in groups]
-            made.update_xaxes(tickvals=list(range(len(groups))), ticktext=ticks, row=row, col=1)
-            made.update_yaxes(title_text="seconds", rangemode="tozero", row=row, col=1)
+            made.x(row, tickvals=list(range(len(groups))), ticktext=ticks)
+            made.y(row, title="seconds", rangemode="tozero")
 
         return paint
 
@@ -34,13 +34,13 @@ def systems(outcome: Outcome, panel: str | None = None) -> go.Figure:
     made = stack("One replica to all nodes (model on number of nodes)", painters, panel)
     shown: set[str] = set()
     for trace in made.data:  # one legend entry a kind of mark, whichever panel it appears in first
-        trace.showlegend = trace.name not in shown
-        shown.add(trace.name)
-    return made.update_layout(barmode="overlay")
+        trace["showlegend"] = trace["name"] not in shown
+        shown.add(trace["name"])
+    return made.set(barmode="overlay")
 
 
 def _marks(
-    made: go.Figure,
+    made: Canvas,
     row: int,
     table: pl.DataFrame,
     first: str,
@@ -51,47 +51,45 @@ def _marks(
 ) -> None:
     for (backend,), part in table.group_by("backend", maintain_order=True):
         rows = part.rows(named=True)
+        x, y = [places[one["model"], one["nodes"]] for one in rows], [one["complete_s"] for one in rows]
         common = {
-            "x": [places[one["model"], one["nodes"]] for one in rows],
-            "y": [one["complete_s"] for one in rows],
             "customdata": [f"{one['model']} on {one['nodes']}" for one in rows],
             "hovertemplate": "%{customdata}: %{y:.3f} s",
             "name": f"{name} ({WORDS[backend]})",
             "legendgroup": name,
         }
         if backend == first:
-            trace = go.Bar(width=width * 0.94, marker={"color": colour, "opacity": 0.75}, **common)
+            made.add(bar(x, y, width=width * 0.94, marker={"color": colour, "opacity": 0.75}, **common), row=row)
         else:
             mark = {"symbol": SYMBOLS[backend], "size": 9, "color": colour, "line": {"width": 2}}
-            trace = go.Scatter(mode="markers", marker=mark, **common)
-        made.add_trace(trace, row=row, col=1)
+            made.add(scatter(x, y, mode="markers", marker=mark, **common), row=row)
 
 
-def _recorded(made: go.Figure, row: int, outcome: Outcome, name: str, places: dict[tuple, float], colour: str) -> None:
+def _recorded(made: Canvas, row: int, outcome: Outcome, name: str, places: dict[tuple, float], colour: str) -> None:
     points = {
         (one["series"], one["x"]): one
         for one in outcome.published.iter_rows(named=True)
         if one["series"].startswith(f"recorded time, {name}, ")
     }
-    found = [
-        (place, points.get((f"recorded time, {name}, {model}", str(nodes)))) for (model, nodes), place in places.items()
-    ]
-    found = [(place, one) for place, one in found if one is not None]
+    keys = [(place, (f"recorded time, {name}, {model}", str(nodes))) for (model, nodes), place in places.items()]
+    found = [(place, points[key]) for place, key in keys if key in points]
     if found:
-        trace = go.Scatter(
-            x=[place for place, _ in found],
-            y=[one["value"] for _, one in found],
-            text=[f"{one['kind']}: {one['source']}" for _, one in found],
-            mode="markers",
-            name=f"{name} (recorded by the authors)",
-            legendgroup=name,
-            marker={"symbol": "diamond-open", "size": 11, "color": colour, "line": {"width": 2}},
-            hovertemplate="%{y:.3f} s<br>%{text}",
+        made.add(
+            scatter(
+                [place for place, _ in found],
+                [one["value"] for _, one in found],
+                text=[f"{one['kind']}: {one['source']}" for _, one in found],
+                mode="markers",
+                name=f"{name} (recorded by the authors)",
+                legendgroup=name,
+                marker={"symbol": "diamond-open", "size": 11, "color": colour, "line": {"width": 2}},
+                hovertemplate="%{y:.3f} s<br>%{text}",
+            ),
+            row=row,
         )
-        made.add_trace(trace, row=row, col=1)
 
 
-def paced(outcome: Outcome, _: str | None = None) -> go.Figure:
+def paced(outcome: Outcome, _: str | None = None) -> Canvas:
     """Seconds by schedule: the formula as bars, simulation and real run as marks."""
     table = outcome.tables["times"]
     palette = Palette(table["schedule"].unique(maintain_order=True).to_list())
@@ -100,9 +98,9 @@ def paced(outcome: Outcome, _: str | None = None) -> go.Figure:
         names, seconds = part["schedule"].to_list(), part["complete_s"].to_list()
         if backend == "analytic":
             colours = [palette.colour(name) for name in names]
-            made.add_trace(go.Bar(x=names, y=seconds, name=WORDS[backend], marker={"color": colours, "opacity": 0.75}))
+            made.add(bar(names, seconds, name=WORDS[backend], marker={"color": colours, "opacity": 0.75}))
         else:
             mark = {"symbol": SYMBOLS[backend], "size": 11, "color": GREY, "line": {"width": 2}}
-            made.add_trace(go.Scatter(x=names, y=seconds, mode="markers", name=WORDS[backend], marker=mark))
-    made.add_traces(published_marks(outcome, palette))
-    return made.update_yaxes(rangemode="tozero")
+            made.add(scatter(names, seconds, mode="markers", name=WORDS[backend], marker=mark))
+    made.add(*published_marks(outcome, palette))
+    return made.y(rangemode="tozero")

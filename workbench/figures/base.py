@@ -9,13 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.published import text_of
+from workbench.figures.canvas import Canvas, Trace, scatter
 
-COLOURS = ("#3b8ef0", "#e8833a", "#2ca58d", "#c45ab3", "#d1495b", "#8a7cf0", "#b89b2b", "#4fb3bf")
+COLOURS = ["#3b8ef0", "#e8833a", "#2ca58d", "#c45ab3", "#d1495b", "#8a7cf0", "#b89b2b", "#4fb3bf"]
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = {"analytic": "circle", "compiled": "x", "simpy": "circle-open", "torch": "square", "recorded": "square-dot"}
 WORDS = {
@@ -40,8 +40,8 @@ _AXIS = {
     "exponentformat": "SI",
     "title": {"font": {"size": 13}, "standoff": 8},
 }
-TEMPLATE = go.layout.Template(
-    layout={
+TEMPLATE = {
+    "layout": {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK, "size": 13},
@@ -52,7 +52,15 @@ TEMPLATE = go.layout.Template(
         "legend": {"orientation": "h", "yanchor": "top", "x": 0, "font": {"size": 12}},
         "hoverlabel": {"namelength": -1},
     }
-)
+}
+
+
+PATTERNS = {"analytic": "", "simpy": "/", "torch": "x", "recorded": "."}
+
+
+def pattern(backend: str) -> str:
+    """The hatching of a bar that a backend gave; a formula's is plain."""
+    return PATTERNS.get(backend, "")
 
 
 class Palette:
@@ -73,20 +81,18 @@ class Palette:
         return DASHES[self._index(name) % len(DASHES)]
 
 
-def figure(title: str, x: str, y: str, *, height: int = 420, **layout: Any) -> go.Figure:
+def figure(title: str, x: str, y: str, *, height: int = 420) -> Canvas:
     """An empty figure with its title and axes; axis titles carry their SI unit."""
-    made = go.Figure(layout={"template": TEMPLATE, "title": {"text": title, "font": {"size": 15}}, "height": height})
-    made.update_xaxes(title_text=x)
-    made.update_yaxes(title_text=y)
-    return made.update_layout(**layout)
+    made = Canvas({"template": TEMPLATE, "title": {"text": title, "font": {"size": 15}}, "height": height})
+    return made.x(title=x).y(title=y)
 
 
-def settle(made: go.Figure, width: int = 800) -> go.Figure:
+def settle(made: Canvas, width: int = 800) -> Canvas:
     """Give the legend its own room below the axis titles: the figure grows by the rows that the legend needs."""
     columns: dict[str, list[int]] = {}  # a legend group stands in one column, entries below each other
     for trace in made.data:
-        if trace.name and trace.showlegend is not False:
-            columns.setdefault(trace.legendgroup or trace.name, []).append(len(trace.name))
+        if (name := trace.get("name")) and trace.get("showlegend") is not False:
+            columns.setdefault(trace.get("legendgroup") or name, []).append(len(name))
     rows, used, deepest = 0, 0.0, 0
     for lengths in columns.values():
         need = 48 + 6.6 * max(lengths)
@@ -94,41 +100,42 @@ def settle(made: go.Figure, width: int = 800) -> go.Figure:
             rows, used, deepest = rows + deepest, 0.0, 0
         used, deepest = used + need, max(deepest, len(lengths))
     rows += deepest
-    plot = (made.layout.height or 420) - TITLE_ROOM - AXIS_ROOM
+    plot = made.layout["height"] - TITLE_ROOM - AXIS_ROOM
     legend = LEGEND_ROW * rows + (12 if rows else 0)
-    return made.update_layout(
-        height=plot + TITLE_ROOM + AXIS_ROOM + legend,
+    height = plot + TITLE_ROOM + AXIS_ROOM + legend
+    return made.set(
+        height=height,
         margin={"t": TITLE_ROOM, "b": AXIS_ROOM + legend},
         legend={"y": -AXIS_ROOM / plot},
-        title={"y": 1 - 14 / (plot + TITLE_ROOM + AXIS_ROOM + legend), "yanchor": "top", "x": 0.02, "xanchor": "left"},
+        title={"y": 1 - 14 / height, "yanchor": "top", "x": 0.02, "xanchor": "left"},
     )
 
 
-def log_axis(made: go.Figure, *axes: str, row: int | None = None, span: tuple[float, float] | None = None) -> go.Figure:
+def log_axis(made: Canvas, *axes: str, row: int = 1, span: tuple[float, float] | None = None) -> Canvas:
     """Make axes ("x", "y") logarithmic, labelled at 1, 2 and 5 only, over a span if one is given."""
     settings: dict[str, Any] = {"type": "log", "dtick": "D2"}
     if span is not None:
         settings["range"] = [math.log10(edge) for edge in span]
-    place = {} if row is None else {"row": row, "col": 1}
     for axis in axes:
-        (made.update_xaxes if axis == "x" else made.update_yaxes)(**settings, **place)
+        (made.x if axis == "x" else made.y)(row, **settings)
     return made
 
 
-def curve(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *, name: str = "") -> list[go.Scatter]:
+def curve(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *, name: str = "") -> list[Trace]:
     """One series of a table, one trace a backend: a line for the formula, marks for what was run."""
     traces = []
     for (backend,), part in table.group_by("backend", maintain_order=True):
         part = part.sort(x)
         line = backend in ("analytic", "compiled")
+        colour = palette.colour(series)
         traces.append(
-            go.Scatter(
-                x=part[x].to_numpy(),
-                y=part[y].to_numpy(),
+            scatter(
+                part[x].to_list(),
+                part[y].to_list(),
                 name=f"{name or series} ({WORDS[backend]})",
                 mode="lines" if line and len(part) > 1 else "markers",
-                line={"color": palette.colour(series), "dash": palette.dash(series), "width": 2},
-                marker={"color": palette.colour(series), "symbol": SYMBOLS[backend], "size": 9, "line": {"width": 2}},
+                line={"color": colour, "dash": palette.dash(series), "width": 2},
+                marker={"color": colour, "symbol": SYMBOLS[backend], "size": 9, "line": {"width": 2}},
                 legendgroup=series,
             )
         )
@@ -137,43 +144,42 @@ def curve(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *,
 
 def published_marks(
     outcome: Outcome, palette: Palette, *, series: Mapping[str, str] | None = None, x: Mapping[str, Any] | None = None
-) -> list[go.Scatter]:
+) -> list[Trace]:
     """Published points, and the reader's own, as open diamonds with their bands; hovering shows kind and source.
 
     Parameters:
         series: published series -> the series whose colour it takes; others are left out, but for the reader's own.
         x: published x text -> place on the axis, where the two differ.
     """
-    traces = []
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     series = series or {}
-    for (name, kind), part in outcome.published.group_by("series", "kind", maintain_order=True):
-        if name not in series and kind != "user":
-            continue
+    for row in outcome.published.iter_rows(named=True):
+        if row["series"] in series or row["kind"] == "user":
+            groups.setdefault((row["series"], row["kind"]), []).append(row)
+    traces = []
+    for (name, kind), rows in groups.items():
         colour = palette.colour(series.get(name, name)) if outcome.comparable or kind == "user" else GREY
-        rows = part.to_dicts()
         centres = [_centre(row) for row in rows]
-        bands = any(row["low"] is not None and row["high"] is not None for row in rows)
-        traces.append(
-            go.Scatter(
-                x=[_place(row["x"], x) for row in rows],
-                y=centres,
-                name=f"{name} ({KINDS.get(kind, kind)})",
-                mode="markers",
-                marker={"symbol": "diamond-open", "size": 12, "color": colour, "line": {"width": 2, "color": colour}},
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [_reach(row["high"], centre) for row, centre in zip(rows, centres, strict=True)],
-                    "arrayminus": [-_reach(row["low"], centre) for row, centre in zip(rows, centres, strict=True)],
-                    "color": colour,
-                }
-                if bands
-                else None,
-                text=[f"{text_of(row)} {row['unit']}<br>{row['kind']}: {row['source']}" for row in rows],
-                hovertemplate="%{text}<extra>%{fullData.name}</extra>",
-                legendgroup=series.get(name, name),
-            )
+        mark = {"symbol": "diamond-open", "size": 12, "color": colour, "line": {"width": 2, "color": colour}}
+        trace = scatter(
+            [_place(row["x"], x) for row in rows],
+            centres,
+            name=f"{name} ({KINDS.get(kind, kind)})",
+            mode="markers",
+            marker=mark,
+            text=[f"{text_of(row)} {row['unit']}<br>{row['kind']}: {row['source']}" for row in rows],
+            hovertemplate="%{text}<extra>%{fullData.name}</extra>",
+            legendgroup=series.get(name, name),
         )
+        if any(row["low"] is not None and row["high"] is not None for row in rows):
+            trace["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": [_reach(row["high"], centre) for row, centre in zip(rows, centres, strict=True)],
+                "arrayminus": [-_reach(row["low"], centre) for row, centre in zip(rows, centres, strict=True)],
+                "color": colour,
+            }
+        traces.append(trace)
     return traces
 
 

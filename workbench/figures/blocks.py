@@ -1,21 +1,21 @@
 """Which node holds which block when: heat maps of one schedule."""
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, INK, SYMBOLS, WORDS, Palette, published_marks
+from workbench.figures.base import COLOURS, GREY, INK, SYMBOLS, WORDS, Palette, pattern, published_marks
+from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
 LATER = "rgba(128,128,128,.13)"
 
 
-def landing(outcome: Outcome, panel: str | None = None) -> go.Figure:
+def landing(outcome: Outcome, panel: str | None = None) -> Canvas:
     """λScale Figure 5: the step in which each block lands at each node, and the milestones of all orders."""
     parameters = outcome.parameters
 
-    def blocks(made: go.Figure, row: int) -> None:
+    def blocks(made: Canvas, row: int) -> None:
         table = outcome.tables["arrivals"]
         table = table.filter(pl.col("backend") == table["backend"][0]).sort("group", "node", "block")
         names = table.unique("node", maintain_order=True)
@@ -26,27 +26,25 @@ def landing(outcome: Outcome, panel: str | None = None) -> go.Figure:
         steps = table["step"].to_numpy().reshape(len(names), -1)
         landing_grid(made, row, steps, labels, parameters["step"])
 
-    def milestones(made: go.Figure, row: int) -> None:
+    def milestones(made: Canvas, row: int) -> None:
         table = outcome.tables["milestones"]
         for index, order in enumerate(table["order"].unique(maintain_order=True)):
-            for backend, part in table.filter(pl.col("order") == order).group_by("backend", maintain_order=True):
-                made.add_trace(
-                    go.Bar(
-                        x=part["milestone"].to_list(),
-                        y=part["steps"].to_list(),
-                        name=f"{order} ({WORDS[backend[0]]})",
-                        marker={"color": COLOURS[index], "pattern": {"shape": "" if backend[0] == "analytic" else "/"}},
-                        text=part["steps"].to_list(),
+            for (backend,), part in table.filter(pl.col("order") == order).group_by("backend", maintain_order=True):
+                steps = part["steps"].to_list()
+                made.add(
+                    bar(
+                        part["milestone"].to_list(),
+                        steps,
+                        name=f"{order} ({WORDS[backend]})",
+                        marker={"color": COLOURS[index], "pattern": {"shape": pattern(backend)}},
+                        text=steps,
                         textposition="outside",
                         cliponaxis=False,
                     ),
                     row=row,
-                    col=1,
                 )
-        for trace in published_marks(outcome, Palette()):
-            made.add_trace(trace, row=row, col=1)
-        made.update_yaxes(title_text="steps", rangemode="tozero", row=row, col=1)
-        made.update_layout(barmode="group")
+        made.add(*published_marks(outcome, Palette()), row=row)
+        made.y(row, title="steps", rangemode="tozero").set(barmode="group")
 
     size = f"{parameters['sources']} to {parameters['nodes']} nodes, {parameters['blocks']} blocks"
     painters = {
@@ -56,89 +54,77 @@ def landing(outcome: Outcome, panel: str | None = None) -> go.Figure:
     return stack(f"Scaling from {size}", painters, panel)
 
 
-def landing_grid(made: go.Figure, row: int, steps: np.ndarray, labels: list[str], shown: int) -> None:
-    """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale."""
-    # None, not NaN: a NaN inside a nested list is no valid JSON for a live figure.
-    held = [[float(value) if value <= shown + 1e-9 else None for value in line] for line in steps]
-    text = np.array([[f"{value:g}" for value in line] for line in steps])
-    small = steps.shape[0] <= 20 and steps.shape[1] <= 32
-    x = [f"b{block}" for block in range(steps.shape[1])]
-    hover = "%{y}, %{x}: step %{text}<extra></extra>"
-    common = {"x": x, "y": labels, "xgap": 1, "ygap": 1, "text": text, "hovertemplate": hover}
-    made.add_trace(
-        go.Heatmap(z=np.zeros_like(steps), colorscale=[[0, LATER], [1, LATER]], showscale=False, **common),
-        row=row,
-        col=1,
-    )
-    made.add_trace(
-        go.Heatmap(
-            z=held,
-            zmin=0,
-            zmax=float(steps.max()),
-            colorscale="Viridis",
-            colorbar={"title": {"text": "step"}, "len": 0.45, "y": 1.0, "yanchor": "top", "tickfont": {"color": INK}},
-            texttemplate="%{text}" if small else "",
-            **common,
-        ),
-        row=row,
-        col=1,
-    )
-    made.update_yaxes(autorange="reversed", showgrid=False, row=row, col=1)
-    made.update_xaxes(title_text="block", showgrid=False, side="bottom", row=row, col=1)
-
-
-def schedule(outcome: Outcome, panel: str | None = None) -> go.Figure:
+def schedule(outcome: Outcome, panel: str | None = None) -> Canvas:
     """One schedule: who holds what after a step, busy links per step, and when each node is complete."""
     parameters = outcome.parameters
 
-    def blocks(made: go.Figure, row: int) -> None:
+    def blocks(made: Canvas, row: int) -> None:
         table = outcome.tables["arrivals"]
         table = table.filter(pl.col("backend") == table["backend"][0]).sort("node", "block")
         steps = table["step"].to_numpy().reshape(parameters["nodes"], -1)
-        labels = [f"node {node}" for node in range(parameters["nodes"])]
-        landing_grid(made, row, steps, labels, parameters["step"])
+        landing_grid(made, row, steps, [f"node {node}" for node in range(parameters["nodes"])], parameters["step"])
 
-    def links(made: go.Figure, row: int) -> None:
-        table = outcome.tables["links"]
-        for (backend,), part in table.group_by("backend", maintain_order=True):
+    def links(made: Canvas, row: int) -> None:
+        for (backend,), part in outcome.tables["links"].group_by("backend", maintain_order=True):
             part = part.sort("step")
-            made.add_trace(
-                go.Scatter(
-                    x=part["step"].to_list(),
-                    y=part["busy_links"].to_list(),
+            made.add(
+                scatter(
+                    part["step"].to_list(),
+                    part["busy_links"].to_list(),
                     mode="lines+markers",
                     name=f"busy links ({WORDS[backend]})",
                     line={"color": COLOURS[0], "shape": "hvh"},
                     marker={"symbol": SYMBOLS[backend], "color": COLOURS[0], "size": 7},
                 ),
                 row=row,
-                col=1,
             )
-        made.add_hline(y=parameters["nodes"] - 1, line={"color": GREY, "dash": "dot"}, row=row, col=1)
-        made.update_xaxes(title_text="step", row=row, col=1)
-        made.update_yaxes(title_text="busy links", rangemode="tozero", row=row, col=1)
+        made.line(y=parameters["nodes"] - 1, row=row, color=GREY, dash="dot")
+        made.x(row, title="step").y(row, title="busy links", rangemode="tozero")
 
-    def completion(made: go.Figure, row: int) -> None:
+    def completion(made: Canvas, row: int) -> None:
         table = outcome.tables["completion"]
         table = table.filter((pl.col("backend") == table["backend"][0]) & (pl.col("node") > 0))
         kinds = ((False, "one node a vertex", COLOURS[0]), (True, "two nodes share a vertex", COLOURS[1]))
         for doubled, name, colour in kinds:
             part = table.filter(pl.col("doubled") == doubled)
             if len(part):
-                made.add_trace(
-                    go.Bar(x=part["node"].to_list(), y=part["step"].to_list(), name=name, marker={"color": colour}),
-                    row=row,
-                    col=1,
-                )
-        for trace in published_marks(outcome, Palette()):
-            made.add_trace(trace, row=row, col=1)
-        made.update_xaxes(title_text="node", row=row, col=1)
-        made.update_yaxes(title_text="complete after step", row=row, col=1)
+                x, y = part["node"].to_list(), part["step"].to_list()
+                made.add(bar(x, y, name=name, marker={"color": colour}), row=row)
+        made.add(*published_marks(outcome, Palette()), row=row)
+        made.x(row, title="node").y(row, title="complete after step")
 
+    size = f"{parameters['blocks']} blocks to {parameters['nodes']} nodes"
     painters = {
         "blocks": (f"held after step {parameters['step']} (colour; grey: later)", blocks),
         "links": ("busy links (dotted: every node but one receives)", links),
         "completion": ("when each node is complete", completion),
     }
-    size = f"{parameters['blocks']} blocks to {parameters['nodes']} nodes"
     return stack(f"{parameters['schedule'].capitalize()}: {size}", painters, panel, heights=(1.3, 1, 1))
+
+
+def landing_grid(made: Canvas, row: int, steps: np.ndarray, labels: list[str], shown: int) -> None:
+    """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale."""
+    # None, not NaN: a NaN inside a nested list is no valid JSON for a live figure.
+    held = [[float(value) if value <= shown + 1e-9 else None for value in line] for line in steps]
+    text = [[f"{value:g}" for value in line] for line in steps]
+    small = steps.shape[0] <= 20 and steps.shape[1] <= 32
+    common = {
+        "type": "heatmap",
+        "x": [f"b{block}" for block in range(steps.shape[1])],
+        "y": labels,
+        "xgap": 1,
+        "ygap": 1,
+        "text": text,
+        "hovertemplate": "%{y}, %{x}: step %{text}<extra></extra>",
+        "texttemplate": "%{text}" if small else "",
+    }
+    pale = {"z": [[0] * steps.shape[1]] * steps.shape[0], "colorscale": [[0, LATER], [1, LATER]], "showscale": False}
+    colours = {
+        "z": held,
+        "zmin": 0,
+        "zmax": float(steps.max()),
+        "colorscale": "Viridis",
+        "colorbar": {"title": {"text": "step"}, "len": 0.45, "y": 1.0, "yanchor": "top", "tickfont": {"color": INK}},
+    }
+    made.add({**common, **pale}, {**common, **colours}, row=row)
+    made.y(row, autorange="reversed", showgrid=False).x(row, title="block", showgrid=False)

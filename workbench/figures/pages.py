@@ -60,7 +60,7 @@ def write_images(figures: Mapping[Path, go.Figure], *, width: int = 1000) -> Seq
     if not figures:
         return []
     paths = list(figures)
-    heights = [figures[path].layout.height or 420 for path in paths]
+    heights = [figures[path].layout.height for path in paths]
     plotly.io.write_images(
         [figures[path] for path in paths], [str(path) for path in paths], width=[width] * len(paths), height=heights
     )

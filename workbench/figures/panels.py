@@ -2,37 +2,39 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from workbench.figures.base import TEMPLATE
+from workbench.figures.canvas import Canvas
 
-Painter = Callable[[go.Figure, int], None]
-"""Draws into a row of a figure: (figure, row) -> None."""
+Painter = Callable[[Canvas, int], object]
+"""Draws into a row of a figure: (figure, row) -> anything."""
+
+ROW, GAP = 255, 105
+"""Pixels of a panel, and between panels for tick labels, axis title and the next panel's title."""
 
 
 def stack(
     title: str, painters: Mapping[str, tuple[str, Painter]], panel: str | None, heights: Sequence[float] | None = None
-) -> go.Figure:
+) -> Canvas:
     """Panels one above the other, or the named one alone.
 
     Parameters:
         title: of the whole figure.
         painters: panel name -> (panel title, painter).
         panel: the panel to draw alone; all by default.
-        heights: relative heights; equal by default.
+        heights: heights of the panels, 1 being usual; all usual by default.
     """
     chosen = [panel] if panel else list(painters)
     shares = [1.0] * len(chosen) if panel or heights is None else list(heights)
-    made = make_subplots(
-        rows=len(chosen),
-        cols=1,
-        subplot_titles=[painters[name][0] for name in chosen],
-        row_heights=shares,
-        vertical_spacing=min(0.22, 110 / (330 * len(chosen))) if len(chosen) > 1 else 0,
-    )
-    made.update_layout(template=TEMPLATE, title={"text": title, "font": {"size": 15}}, height=110 + 330 * len(chosen))
-    made.update_annotations(font_size=13)
-    for row, name in enumerate(chosen, start=1):
+    pixels = [ROW * share * (1.25 if len(chosen) == 1 else 1) for share in shares]
+    whole = sum(pixels) + GAP * (len(chosen) - 1)
+    made = Canvas({"template": TEMPLATE, "title": {"text": title, "font": {"size": 15}}, "height": whole + 126})
+    top = 1.0
+    for row, (name, height) in enumerate(zip(chosen, pixels, strict=True), start=1):
+        bottom = max(0.0, top - height / whole)
+        number = "" if row == 1 else str(row)
+        made.x(row, anchor=f"y{number}", domain=[0, 1]).y(row, anchor=f"x{number}", domain=[bottom, top])
+        place = {"x": 0.5, "y": top, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom"}
+        made.note(painters[name][0], font={"size": 13}, **place)
         painters[name][1](made, row)
+        top = bottom - GAP / whole
     return made

@@ -39,7 +39,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     question="How long until the k-th target of a forwarding chain holds the weights, and who should come first?",
     backends=("analytic", "simpy", "torch"),
     seconds={"analytic": 0.02, "simpy": 2.5, "torch": 20},
-    draw="curves.chain_and_star",
+    draw="chains.chain_and_star",
     panels=("targets", "order"),
     say=_say,
     agrees=(

@@ -37,7 +37,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     question="How much faster are g network cards than one, when the target host has to gather the shares itself?",
     backends=("analytic", "simpy"),
     seconds={"analytic": 0.02, "simpy": 2.0},
-    draw="curves.lanes",
+    draw="chains.lanes",
     say=_say,
     matches=(
         Match(tolerance=0.1, assumptions=(Assumption("the all-gather overlaps with the lanes", {"overlap": False}),)),

@@ -68,7 +68,7 @@ def _judge(draft: Draft) -> list[Verdict]:
     question="How far is the two-number model of a link from measured send/receive and all-gather times?",
     backends=("analytic",),
     seconds={"analytic": 0.3},
-    draw="curves.link_validation",
+    draw="theory.link_validation",
     panels=("errors", "times"),
     say=_say,
     judges=(_judge,),

@@ -39,7 +39,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     question="How many steps does each schedule take to bring m blocks to n nodes, and how near is that to the bound?",
     backends=("analytic", "compiled", "simpy", "torch"),
     seconds={"analytic": 0.05, "compiled": 0.5, "simpy": 8.0, "torch": 25},
-    draw="curves.multicast",
+    draw="theory.multicast",
     panels=("steps", "spread"),
     say=_say,
     agrees=(

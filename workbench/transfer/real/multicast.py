@@ -67,7 +67,7 @@ def run_multicast(
         (`BlocksLost` where nobody else held a block) when a node is lost; `WrongBytes` when a hash differs;
         `RunFailed` when the run takes too long or a link fails.
 
-    Source: the recipe of real experiment R1 of the lambdascale dossier (§7), schedules of its §2.
+    Source: the recipe of real experiment R1 of the notes on λScale (§7), schedules of its §2.
     """
     check(schedule)
     job = job_of(schedule, message_bytes, bytes_per_s, alpha_s, clock, seed, path)

@@ -38,9 +38,8 @@ def test_first_figure_in_a_new_process(capsys, tmp_path, cache):
         seconds_of(code, WORKBENCH_CACHE=str(tmp_path))
     taken = seconds_of(code, WORKBENCH_CACHE=str(tmp_path))
     with capsys.disabled():
-        print(
-            f"\nfirst explorer, {cache} cache, process start included: {taken:.2f} s (budget {8 if cache == 'cold' else 3})"
-        )
+        budget = 8 if cache == "cold" else 3
+        print(f"\nfirst explorer, {cache} cache, process start included: {taken:.2f} s (budget {budget})")
 
 
 @pytest.mark.parametrize("id", IDS)

@@ -5,7 +5,7 @@ import pytest
 
 from workbench.catalogue import running, spec
 from workbench.figures import draw
-from workbench.figures.base import AXIS_ROOM, GREY, Palette, curve, published_marks, settle
+from workbench.figures.base import AXIS_ROOM, GREY, Palette, curve, figure, published_marks, settle
 from workbench.figures.text import alert, details, escape, number, table_html
 
 IDS = list(spec.all_specs())
@@ -19,19 +19,19 @@ def outcome():
 def test_a_formula_is_a_line_and_a_simulation_a_circle(outcome):
     table = outcome.tables["times"].filter(pl.col("series") == "ring broadcast")
     line, circles = curve(table, "ranks", "complete_s", "ring broadcast", Palette())
-    assert (line.mode, circles.mode) == ("lines", "markers")
-    assert circles.marker.symbol == "circle-open"
-    assert line.line.color == circles.marker.color
+    assert (line["mode"], circles["mode"]) == ("lines", "markers")
+    assert circles["marker"]["symbol"] == "circle-open"
+    assert line["line"]["color"] == circles["marker"]["color"]
 
 
 def test_published_values_are_open_diamonds_with_their_source(outcome):
     (trace,) = published_marks(outcome, Palette(), series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"})
-    assert trace.marker.symbol == "diamond-open"
-    assert list(trace.x) == [2.0, 4.0, 8.0, 12.0]
-    assert "artifact slurm" in trace.text[0]
+    assert trace["marker"]["symbol"] == "diamond-open"
+    assert trace["x"] == [2.0, 4.0, 8.0, 12.0]
+    assert "artifact slurm" in trace["text"][0]
     grey = outcome.model_copy(update={"comparable": False})
     (trace,) = published_marks(grey, Palette(), series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"})
-    assert trace.marker.color == GREY
+    assert trace["marker"]["color"] == GREY
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -51,10 +51,8 @@ def test_axes_are_named(id):
 
 
 def test_settle_grows_with_the_legend():
-    import plotly.graph_objects as go
-
-    few = settle(go.Figure([go.Bar(name="a")], layout={"height": 400})).layout.height
-    many = settle(go.Figure([go.Bar(name=f"series {i}" * 5) for i in range(12)], layout={"height": 400})).layout.height
+    few = settle(figure("t", "x", "y").add({"name": "a"})).layout["height"]
+    many = settle(figure("t", "x", "y").add(*({"name": f"series {i}" * 5} for i in range(12)))).layout["height"]
     assert many > few
 
 

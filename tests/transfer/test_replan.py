@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.errors import UserError, WorkbenchError
+from workbench.errors import InputError, UserError, WorkbenchError
 from workbench.transfer.policy import arrivals, check, lower_bound, make_schedule, replan
 
 
@@ -40,3 +40,13 @@ def test_from_scratch_it_stays_near_the_optimum(nodes):
     held = np.zeros((nodes, 16), dtype=bool)
     held[0] = True
     assert replan(make_schedule("chain", nodes, 16), (), held).steps <= 1.3 * lower_bound(nodes, 16)
+
+
+def test_a_replanned_schedule_without_a_full_holder_can_be_checked():
+    """When the source dies, what the survivors hold stands in for complete copies."""
+    held = np.array([[1, 1], [1, 0], [0, 1]], dtype=bool)
+    plan = replan(make_schedule("binomial_pipeline", 3, 2), {0}, held)
+    assert plan.holders == ()
+    assert check(plan, held=held, absent=(0,)) is plan
+    with pytest.raises(InputError, match="has no holder"):
+        check(plan)

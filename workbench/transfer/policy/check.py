@@ -23,7 +23,7 @@ def check(schedule: Schedule, held: np.ndarray | None = None, absent: tuple[int,
     Raises:
         `InputError` for the first rule that is broken.
     """
-    _check_columns(schedule)
+    _check_columns(schedule, held)
     step, source, target, block = (column.astype(np.int64) for column in schedule[4:])
     busy = step * schedule.nodes
     for verb, node in (("sends", source), ("receives", target)):
@@ -63,11 +63,11 @@ def arrivals(schedule: Schedule, held: np.ndarray | None = None) -> np.ndarray:
     return present
 
 
-def _check_columns(schedule: Schedule) -> None:
+def _check_columns(schedule: Schedule, held: np.ndarray | None) -> None:
     lengths = {len(column) for column in schedule[4:]}
     if len(lengths) > 1:
         raise InputError("the columns step, source, target and block differ in length", "give one entry a transfer")
-    if not schedule.holders:
+    if not schedule.holders and held is None:
         raise InputError(f"schedule {schedule.name!r} has no holder", "name the nodes that hold all blocks at first")
     limits = (
         ("step", schedule.step, NEVER, "is negative"),

@@ -58,3 +58,15 @@ def test_another_process_can_copy_out_of_shared_memory():
     theirs.header(1)[:] = 1.5, 2.5
     assert ours.header(1, memory).tolist() == [1.5, 2.5]
     assert not memory.flags.writeable
+
+
+def test_a_large_block_is_drawn_in_pieces_that_join_to_its_bytes():
+    """One draw of hundreds of megabytes kept a worker silent for longer than its heartbeat."""
+    from workbench.executor.blocks import PIECE_BYTES, Blocks, _pieces, block_bytes
+
+    size = PIECE_BYTES * 2 + 12_345
+    assert max(len(piece) for piece in _pieces(7, 0, size)) <= PIECE_BYTES
+    blocks = Blocks((size,))
+    blocks.fill(7, 0)
+    assert blocks.payload(0).tobytes() == block_bytes(7, 0, size)
+    assert len(block_bytes(7, 0, size)) == size

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -11,6 +11,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import Spec
 from workbench.errors import UserError
 from workbench.paths import facts_folder, write_atomic
+from workbench.records import Source
 
 
 def recorded_file(experiment: str) -> Path:
@@ -37,6 +38,11 @@ def record(outcome: Outcome, backend: str = "torch", leave_out: tuple[str, ...] 
         "experiment": outcome.experiment,
         "origin": outcome.origin,
         "parameters": {name: getattr(value, "name", value) for name, value in outcome.parameters.items()},
+        "sources": [
+            source.model_dump()
+            for source in outcome.sources
+            if source.status == "measured" or source.quantity[0] in "σθ"
+        ],
         "tables": {
             name: table.drop("backend").to_dict(as_series=False) for name, table in tables.items() if len(table)
         },
@@ -44,8 +50,16 @@ def record(outcome: Outcome, backend: str = "torch", leave_out: tuple[str, ...] 
     return write_atomic(recorded_file(outcome.experiment), json.dumps(document, indent=1) + "\n")
 
 
-def recorded_tables(spec: Spec, parameters: Mapping[str, Any]) -> dict[str, pl.DataFrame] | None:
-    """The recorded tables of an experiment, or None where none was recorded with these parameters."""
+class Recording(NamedTuple):
+    """A recorded run: its tables, what it ran on and when, and the sources it cited."""
+
+    tables: dict[str, pl.DataFrame]
+    about: str
+    sources: list[Source]
+
+
+def recording(spec: Spec, parameters: Mapping[str, Any]) -> Recording | None:
+    """The recorded run of an experiment, or None where none was recorded with these parameters."""
     file = recorded_file(spec.id)
     if not file.is_file():
         return None
@@ -53,4 +67,9 @@ def recorded_tables(spec: Spec, parameters: Mapping[str, Any]) -> dict[str, pl.D
     asked = json.loads(json.dumps({name: getattr(value, "name", value) for name, value in parameters.items()}))
     if document["parameters"] != asked:
         return None
-    return {name: pl.DataFrame(columns) for name, columns in document["tables"].items()}
+    origin = document["origin"]
+    return Recording(
+        {name: pl.DataFrame(columns) for name, columns in document["tables"].items()},
+        f"of {origin['date']} ({origin['machine']}, torch {origin['torch']})",
+        [Source(**source) for source in document["sources"]],
+    )

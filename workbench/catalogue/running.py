@@ -17,7 +17,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.judging import Draft, judge
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.published import published, read_points
-from workbench.catalogue.recorded import recorded_tables
+from workbench.catalogue.recorded import recording
 from workbench.catalogue.spec import BACKENDS, Spec
 from workbench.errors import MissingData, MissingExtra, UnknownName, UserError
 from workbench.records import Source
@@ -66,9 +66,10 @@ def run(
                 parts.append((backend, index, spec.function(context, **parameters)))
             except (MissingExtra, MissingData) as missing:
                 not_run[backend] = f"not run: {missing}"
-                if (tables := recorded_tables(spec, parameters)) is not None:
-                    parts.append(("recorded", index, tables))
-                    not_run[backend] += " A recorded run is shown instead."
+                if (found := recording(spec, parameters)) is not None:
+                    parts.append(("recorded", index, found.tables))
+                    not_run[backend] += f" A recorded run {found.about} is shown instead."
+                    sources |= {(source.quantity, source.value): source for source in found.sources}
                 break
             for source in context.sources:
                 sources[source.quantity, source.value] = source

@@ -4,11 +4,13 @@ import hashlib
 import mmap
 import os
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 HEADER_BYTES = 16
+PIECE_BYTES = 1 << 23
 
 
 class Blocks:
@@ -65,7 +67,10 @@ class Blocks:
 
     def fill(self, seed: int, block: int) -> None:
         """Give a block the bytes that belong to it."""
-        self.payload(block)[:] = np.frombuffer(block_bytes(seed, block, self.sizes[block]), dtype=np.uint8)
+        payload, start = self.payload(block), 0
+        for piece in _pieces(seed, block, self.sizes[block]):
+            payload[start : start + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+            start += len(piece)
 
     def digest(self, block: int) -> str:
         """SHA-256 of the block's bytes as they stand."""
@@ -74,7 +79,14 @@ class Blocks:
 
 def block_bytes(seed: int, block: int, size: int) -> bytes:
     """The bytes of a block: random, and the same wherever they are made from the same seed."""
-    return np.random.default_rng([seed, block]).bytes(size)
+    return b"".join(_pieces(seed, block, size))
+
+
+def _pieces(seed: int, block: int, size: int) -> Iterator[bytes]:
+    """The bytes of a block, drawn piece by piece: one draw of a large block would keep the signs of life waiting."""
+    random = np.random.default_rng([seed, block])
+    for start in range(0, size, PIECE_BYTES):
+        yield random.bytes(min(PIECE_BYTES, size - start))
 
 
 def map_memory(place: tuple[int, int]) -> np.ndarray:

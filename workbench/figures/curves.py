@@ -54,7 +54,8 @@ def slow_link(outcome: Outcome, _: str | None = None) -> Canvas:
         "throughput kept",
     )
     for name in ("binomial_pipeline", "chain"):
-        part = table.filter(pl.col("schedule") == name)
+        most = pl.col("blocks") == pl.col("blocks").max().over("backend")
+        part = table.filter((pl.col("schedule") == name) & most)
         made.add(*curve(part, "slow_share", "kept", name, palette, name=LABELS[name]))
     made.add(*published_marks(outcome, palette))
     made.line(x=outcome.parameters["slow_share"], color=GREY, dash="dot", width=1)

@@ -27,9 +27,12 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     table = tables["completion"].filter(pl.col("target") == parameters["targets"])
     last = {row["plan"]: row["complete_s"] for row in reversed(table.to_dicts())}
     chain = last[SMALL]
+    text = f"{parameters['model']} reaches {parameters['targets']} targets in {chain:.3f} s by a chain of small units"
+    if STAR not in last:
+        return f"{text} and in {last[LAYERS]:.3f} s by whole layers."
     return (
-        f"{parameters['model']} reaches {parameters['targets']} targets in {chain:.3f} s by a chain of small units, in "
-        f"{last[LAYERS]:.3f} s by whole layers and in {last[STAR]:.2f} s by a star ({last[STAR] / chain:.1f} times)."
+        f"{text}, in {last[LAYERS]:.3f} s by whole layers and in {last[STAR]:.2f} s by a star "
+        f"({last[STAR] / chain:.1f} times)."
     )
 
 
@@ -38,7 +41,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     title="A serial chain, a star, and the order of unequal nodes",
     question="How long until the k-th target of a forwarding chain holds the weights, and who should come first?",
     backends=("analytic", "simpy", "torch"),
-    seconds={"analytic": 0.02, "simpy": 2.5, "torch": 20},
+    seconds={"analytic": 0.02, "simpy": 2.5, "torch": 45},
     draw="chains.chain_and_star",
     panels=("targets", "order"),
     say=_say,
@@ -117,7 +120,8 @@ def _sizes(context: Context, units: int) -> list[int]:
 def _plans(context: Context, fine: int, layers: int) -> list[tuple[str, int]]:
     plans = [(SMALL, units) for units in _sizes(context, fine)]
     plans += [(LAYERS, units) for units in _sizes(context, layers)]
-    return [*plans, (STAR, 1)]
+    # A star among real processes lasts as long as its formula says, so a quick run leaves it out.
+    return plans if context.backend == "torch" and context.mode == "quick" else [*plans, (STAR, 1)]
 
 
 def _completion(context: Context, plan: str, units: int, targets: int, size: int, cost: Hockney) -> list[float]:

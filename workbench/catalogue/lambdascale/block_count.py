@@ -38,7 +38,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     title="How many blocks? (ablation A1)",
     question="Few blocks leave links idle, many pay the overhead often: where is the elbow, and when does a chain win?",
     backends=("analytic", "simpy", "torch"),
-    seconds={"analytic": 0.02, "simpy": 2.5, "torch": 20},
+    seconds={"analytic": 0.02, "simpy": 2.5, "torch": 30},
     draw="curves.block_count",
     say=_say,
     agrees=(

@@ -1,5 +1,6 @@
 """Real experiment R1: all schedules among real processes over paced links, beside formula and simulation."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -16,6 +17,8 @@ from workbench.transfer.simulated import simulate
 
 NAMES = ("binomial_pipeline", "chain", "faasnet_tree", "binary_tree", "binomial_tree", "sequential")
 MEGABYTE = 1e6
+TIE = 0.01
+"""Schedules whose predicted times lie closer than this are not put in an order."""
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
@@ -28,8 +31,9 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         return f"{text}."
     both = wide.drop_nulls()
     late = (both[real] / both["analytic"] - 1).max()
-    same = both.sort("analytic")["schedule"].to_list() == both.sort(real)["schedule"].to_list()
-    order = "in the predicted order" if same else "not in the predicted order"
+    pairs = list(itertools.pairwise(both.sort("analytic").select("analytic", real).rows()))
+    kept = all(after[1] > before[1] for before, after in pairs if after[0] > before[0] * (1 + TIE))
+    order = "in the predicted order" if kept else "not in the predicted order"
     return f"{text}; real processes finish {order}, at most {late:.1%} later than the formula."
 
 
@@ -38,7 +42,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     title="Schedules among real processes",
     question="Do real processes that really move the bytes take the time, and keep the order, that the formula says?",
     backends=("analytic", "simpy", "torch"),
-    seconds={"analytic": 0.02, "simpy": 0.3, "torch": 25},
+    seconds={"analytic": 0.02, "simpy": 0.3, "torch": 15},
     draw="bars.paced",
     say=_say,
     agrees=(

@@ -33,7 +33,7 @@ def test_numbers_can_be_typed_and_buttons_simulate(page, base):
     assert ld.run_all(page) == []
     first = ld.figure(page)
     assert not any("simulation" in trace["name"] for trace in first["traces"] if trace["name"])
-    box = page.locator(".workbench-number input").first
+    box = page.get_by_role("spinbutton", name="Nodes, source included")
     box.fill("16")
     box.press("Enter")
     page.wait_for_function("() => document.querySelector('.js-plotly-plot').layout.title.text.includes('to 16 nodes')")

@@ -20,6 +20,7 @@ _FACE = (
     "model",
     "models",
     "slo",
+    "sweep",
     "trace",
     "traces",
 )

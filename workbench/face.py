@@ -1,15 +1,16 @@
 """The handles that users hold: experiments, results, and the doors to profiles and traces."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from workbench import profiles, workloads
+from workbench import profiles, sweeps, workloads
 from workbench.catalogue import published as facts
-from workbench.catalogue import recorded, running, spec, storing
+from workbench.catalogue import recorded, running, spec, storing, sweeping
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
 from workbench.results import Agreement, Verdict, frame
@@ -196,6 +197,63 @@ def experiments() -> pl.DataFrame:
         schema={"id": pl.String, "title": pl.String, "question": pl.String, "backends": pl.String,
                 "published_points": pl.Int64, "seconds": pl.Float64},
     )  # fmt: skip
+
+
+class Sweep:
+    """One experiment over a grid: every table with the grid's values in front, and a summary with intervals."""
+
+    def __init__(self, tables: dict[str, pl.DataFrame], grid: list[str], kept: int):
+        self.tables, self.grid, self.kept = tables, grid, kept
+
+    def summary(self) -> pl.DataFrame:
+        """Mean and 95 % interval over replications of every headline number at every point."""
+        return sweeping.summary(self.tables["headline"], self.grid)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Sweep over {', '.join(self.grid)}: {len(self.summary())} numbers, {self.kept} runs read from the cache>"
+        )
+
+
+def sweep(
+    id: str,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    backend: str | None = None,
+    replications: int = 1,
+    seed: int = 0,
+    quick: bool = False,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
+    progress: Callable[[int, int, int], object] | None = None,
+    stop: threading.Event | None = None,
+    **parameters: Any,
+) -> Sweep:
+    """Run an experiment at every combination of the given values; what was computed before is read, not run.
+
+    Parameters:
+        id: the experiment.
+        grid: parameter -> list of values.
+        backend: which backend answers; the experiment's first by default.
+        replications, seed, quick: as in `Experiment.run`; a replication has the same seed at every point.
+        executor: any `concurrent.futures` executor (another machine's, say); by default processes of this machine.
+        workers: number of those processes, by default one a core.
+        folder: where results are kept, by default in the cache folder.
+        progress, stop: called with (done, of them read, in all); an event that ends the run, keeping what there is.
+        parameters: fixed values of other parameters.
+
+    Raises:
+        UserError: an unknown name or a value out of range, before anything runs. WorkbenchError: a run failed.
+    """
+    entry = spec.find(id)
+    points = sweeping.grid_points(entry, grid, parameters)
+    tasks = sweeping.tasks_of(
+        entry, points, parameters, backend=backend, seed=seed, replications=replications, quick=quick
+    )
+    finished = sweeps.run_tasks(tasks, executor=executor, workers=workers, folder=folder, progress=progress, stop=stop)
+    tables = sweeping.joined(points, tasks, finished, len(tasks) // len(points))
+    return Sweep(tables, list(grid), sum(result.kept for result in finished))
 
 
 def load(path: str | Path) -> Result:

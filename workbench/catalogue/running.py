@@ -49,11 +49,9 @@ def run(
         points: a CSV file of the reader's own published points, overlaid and judged too.
         stop, progress: a Stop button's event and a function that is told how far the work is.
     """
-    chosen = _backends(spec, backends)
+    chosen = chosen_backends(spec, backends)
     parameters = spec.bind(given)
-    if replications < 1:
-        raise UserError(f"{spec.id}: replications must be 1 or more, got {replications}.")
-    seeds = _seeds(seed, replications if spec.stochastic else 1)
+    seeds = replication_seeds(spec, seed, replications)
     mode = "quick" if quick else "full"
     sources: dict[tuple[str, str], Source] = {}
     not_run: dict[str, str] = {}
@@ -133,7 +131,8 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str, ...]:
+def chosen_backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str, ...]:
+    """The backends that were asked for, checked; all but the real run where none was."""
     if asked is None:
         return tuple(name for name in spec.backends if name != "torch") or spec.backends
     names = tuple(dict.fromkeys([asked] if isinstance(asked, str) else asked))
@@ -147,10 +146,13 @@ def _backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str, ...]:
     return names
 
 
-def _seeds(seed: int, replications: int) -> tuple[int, ...]:
+def replication_seeds(spec: Spec, seed: int, replications: int) -> tuple[int, ...]:
+    """One child seed a replication (the seed itself for one); a deterministic experiment is run once."""
+    if not isinstance(replications, int) or isinstance(replications, bool) or replications < 1:
+        raise UserError(f"{spec.id}: replications must be a whole number of 1 or more, got {replications!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise UserError(f"A seed is a whole number of 0 or more, got {seed!r}.")
-    if replications == 1:
+    if replications == 1 or not spec.stochastic:
         return (seed,)
     return tuple(int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(replications))
 

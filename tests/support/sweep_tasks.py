@@ -1,0 +1,39 @@
+"""Functions for workers of a sweep, in a module that they can import."""
+
+import os
+import time
+from pathlib import Path
+
+import polars as pl
+
+from workbench.errors import InputError, UserError
+
+
+def square(number: int, log: str = "", sleep_s: float = 0.0) -> dict[str, pl.DataFrame]:
+    """The square of a number, slowly; leaves a mark in the log folder each time it really runs."""
+    time.sleep(sleep_s)
+    if log:
+        (Path(log) / f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    return {"squares": pl.DataFrame({"number": [number], "square": [number * number]})}
+
+
+def refuse(number: int) -> dict[str, pl.DataFrame]:
+    """Fails for 3, with an error whose facts do not survive pickling."""
+    if number == 3:
+        raise InputError("three is refused", "take four", file="numbers.csv", row=3)
+    return square(number)
+
+
+def break_down(number: int) -> dict[str, pl.DataFrame]:
+    """Fails in a way nobody planned."""
+    return {"x": pl.DataFrame({"y": [1 / (number - number)]})}
+
+
+def vanish(number: int) -> dict[str, pl.DataFrame]:
+    """Ends the worker itself."""
+    os._exit(17)
+
+
+def mend(number: int) -> dict[str, pl.DataFrame]:
+    """Always something the user can mend."""
+    raise UserError(f"{number} can be mended.")

@@ -1,0 +1,76 @@
+"""GI/M/c: exponential servers, arrivals of any burstiness with independent gamma gaps."""
+
+import math
+
+from workbench.queueing.checking import arrival_rate, not_negative, positive, server_count, stable
+from workbench.queueing.kernels import gamma_arrivals
+from workbench.queueing.model.answer import Waiting, line
+from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s, response_exceeds
+
+
+class GammaArrivals(Waiting):
+    """GI/M/c with gamma gaps in its steady state, as arriving customers see it.
+
+    Attributes:
+        arrival_scv: squared coefficient of variation of the gaps; 1 is Poisson, 0 a clock.
+        service_rate_per_s: μ of each server.
+        servers: c.
+        sigma: σ, the ratio of the geometric tail that arrivals see.
+        wait_probability: share of customers that wait.
+        mean_wait_of_delayed_s: mean wait of those who wait.
+    """
+
+    arrival_scv: float
+    service_rate_per_s: float
+    servers: int
+    sigma: float
+    wait_probability: float
+    mean_wait_of_delayed_s: float
+
+    def wait_exceeds(self, wait_s: float) -> float:
+        """P(wait > t)."""
+        return delayed_exceeds(self.wait_probability, 1 / self.mean_wait_of_delayed_s, wait_s)
+
+    def wait_quantile_s(self, part: float) -> float:
+        """The wait that this share of customers does not exceed."""
+        return delayed_quantile_s(self.wait_probability, 1 / self.mean_wait_of_delayed_s, part)
+
+    def response_exceeds(self, response_s: float) -> float:
+        """P(wait and service together > t)."""
+        rate = 1 / self.mean_wait_of_delayed_s
+        return response_exceeds(self.wait_probability, rate, self.service_rate_per_s, response_s)
+
+
+def gimc(arrival_rate_per_s: float, arrival_scv: float, service_rate_per_s: float, servers: int) -> GammaArrivals:
+    """How long do customers wait for c exponential servers when arrivals come in bursts, or more evenly than Poisson?
+
+    Parameters:
+        arrival_rate_per_s: λ.
+        arrival_scv: squared coefficient of variation of the gamma gaps (shape 1/SCV).
+        service_rate_per_s: μ of each server.
+        servers: c.
+
+    >>> round(gimc(14.4, 4.0, 1.0, 16).mean_wait_s, 9)
+    1.15051962
+    """
+    arrivals, services = arrival_rate(arrival_rate_per_s), positive(service_rate_per_s, "service_rate_per_s")
+    scv, c = not_negative(arrival_scv, "arrival_scv"), server_count(servers)
+    queue = f"GI/M/{c}"
+    load = stable(queue, arrivals, c * services, f"take at least {math.floor(arrivals / services) + 1} servers")
+    idle = gamma_arrivals.idle_root(arrivals, scv, c * services)
+    waits = gamma_arrivals.wait_probability(arrivals, scv, services, c)
+    delayed = 1 / (c * services * idle)
+    return GammaArrivals(
+        queue=queue,
+        kind="exact",
+        arrivals=f"gamma renewal (SCV {scv:g})" if scv else "clockwork",
+        service="exponential",
+        source="Takács 1962; Gross & Harris, Fundamentals of Queueing Theory",
+        **line(arrivals, load, waits * delayed, 1 / services),
+        arrival_scv=scv,
+        service_rate_per_s=services,
+        servers=c,
+        sigma=1 - idle,
+        wait_probability=waits,
+        mean_wait_of_delayed_s=delayed,
+    )

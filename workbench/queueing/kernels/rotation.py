@@ -1,0 +1,90 @@
+"""One server that walks round several queues."""
+
+import numpy as np
+
+from workbench.jit import kernel
+from workbench.queueing.policy.rotation import allowance, next_queue
+
+
+@kernel
+def rotation(arrival_s, queue, queues, service_s, switch_s, discipline, start_s, finish_s):
+    """Fill start and finish of every customer, arrivals in order; the server stands at queue 0 at time 0.
+
+    Parameters:
+        arrival_s, service_s: float64[n]. queue: int64[n], which queue each joins, of `queues`.
+        switch_s: float64[m], time of each walk to the next queue, used over and over in order.
+        discipline: number of a policy, see `policy.DISCIPLINES`.
+
+    The server walks on past empty queues. Where a whole round takes no time (switch-overs of 0, nobody there), it
+    stands still until the next arrival anywhere.
+    """
+    head = np.zeros(queues + 1, dtype=np.int64)
+    for customer in range(queue.size):
+        head[queue[customer] + 1] += 1
+    head = np.cumsum(head)
+    end = head[1:].copy()
+    order = np.argsort(queue, kind="mergesort")
+    here, walks, idle_visits = 0, 0, 0
+    now = 0.0
+    left = arrival_s.size
+    while left > 0:
+        waiting = _arrived(arrival_s, order, head[here], end[here], now) - head[here]
+        allowed = allowance(discipline, waiting)
+        idle_visits = 0 if waiting else idle_visits + 1
+        while allowed > 0 and head[here] < end[here] and arrival_s[order[head[here]]] <= now:
+            customer = order[head[here]]
+            start_s[customer] = now
+            now += service_s[customer]
+            finish_s[customer] = now
+            head[here] += 1
+            allowed -= 1
+            left -= 1
+        walk = switch_s[walks % switch_s.size]
+        walks += 1
+        now += walk
+        if walk > 0:
+            idle_visits = 0
+        here = next_queue(here, queues)
+        if idle_visits >= queues and left > 0:
+            now = _next_arrival(arrival_s, order, head, end)
+            idle_visits = 0
+
+
+@kernel
+def _arrived(arrival_s, order, low, high, now):
+    """First place in order[low:high] whose customer has not arrived by `now`."""
+    while low < high:
+        middle = (low + high) // 2
+        if arrival_s[order[middle]] <= now:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _next_arrival(arrival_s, order, head, end):
+    soonest = np.inf
+    for place in range(end.size):
+        if head[place] < end[place]:
+            soonest = min(soonest, arrival_s[order[head[place]]])
+    return soonest
+
+
+def rotation_slow(arrival_s, queue, queues, service_s, switch_s, discipline):
+    """Visit after visit over plain lists, for walks that take time; rows (start, finish)."""
+    rows = [None] * len(arrival_s)
+    lines = [[i for i, q in enumerate(queue) if q == place] for place in range(queues)]
+    now, visit = 0.0, 0
+    while any(lines):
+        line = lines[visit % queues]
+        found = sum(arrival_s[i] <= now for i in line)
+        most = {0: len(line), 1: found, 2: 1}[discipline]
+        while most and line and arrival_s[line[0]] <= now:
+            customer = line.pop(0)
+            rows[customer] = (now, now + service_s[customer])
+            now += service_s[customer]
+            most -= 1
+        now += switch_s[visit % len(switch_s)]
+        visit += 1
+    return rows

@@ -27,12 +27,18 @@ def test_a_failing_writer_keeps_the_old_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_files_get_the_usual_permissions(tmp_path):
-    mask = os.umask(0o022)
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_files_get_the_usual_permissions(tmp_path, monkeypatch, mask, mode):
+    """Without touching the umask, which belongs to all threads of the process."""
+    before = os.umask(mask)
     try:
-        assert paths.write_atomic(tmp_path / "a", "x").stat().st_mode & 0o777 == 0o644
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", lambda _: pytest.fail("the umask was changed"))
+            written = paths.write_atomic(tmp_path / "a", "x")
+            filled = paths.write_atomic(tmp_path / "b", lambda path: path.write_text("x"))
+        assert [path.stat().st_mode & 0o777 for path in (written, filled)] == [mode, mode]
     finally:
-        os.umask(mask)
+        os.umask(before)
 
 
 def test_folders_follow_the_environment(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """Where facts, traces and caches live, and how a file is written so that a killed run leaves the old one."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -70,17 +70,14 @@ def write_atomic(path: str | Path, write: bytes | str | Callable[[Path], object]
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{path.suffix}")
+    # opened like any new file: the system applies the umask, which a process cannot read without changing it
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         if callable(write):
             write(temporary)
         else:
             temporary.write_bytes(write.encode() if isinstance(write, str) else write)
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):

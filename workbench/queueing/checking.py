@@ -32,6 +32,11 @@ def stable(queue: str, arrival_rate_per_s: float, capacity_per_s: float, remedy:
     return arrival_rate_per_s / capacity_per_s
 
 
+def more_servers(offered_load: float) -> str:
+    """The remedy for too much load: how many servers carry it, where that is a number one can read."""
+    return f"take at least {math.floor(offered_load) + 1:,} servers" if offered_load < 1e9 else "add servers"
+
+
 def finite(value: float, name: str) -> float:
     """One finite number as a float, else an `InputError` that names it."""
     if not isinstance(value, Real | np.number) or isinstance(value, bool):

@@ -73,7 +73,7 @@ def gimc_slow(arrival_rate_per_s: float, arrival_scv: float, service_rate_per_s:
         return (1 + rate_per_s * arrival_scv / arrival_rate_per_s) ** (-1 / arrival_scv)
 
     sigma = 0.0
-    for _ in range(100_000):
+    for _ in range(1000):  # ends within 1e-15 for loads up to 0.95
         sigma = phi(servers * service_rate_per_s * (1 - sigma))
     total, product = 1 / (1 - sigma), 1.0
     for j in range(1, servers + 1):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.queueing.checking import arrival_rate, not_negative, positive, server_count, share, stable
+from workbench.queueing.checking import arrival_rate, more_servers, not_negative, positive, server_count, share, stable
 from workbench.queueing.kernels.constant_service import md1_wait_cdf, md1_waiting_levels, mdc_mean_queue
 from workbench.queueing.model.answer import Waiting, line
 
@@ -93,8 +93,7 @@ def mdc(arrival_rate_per_s: float, service_s: float, servers: int) -> ConstantSe
     """
     arrivals, service = arrival_rate(arrival_rate_per_s), positive(service_s, "service_s")
     c = server_count(servers)
-    more = f"take at least {math.floor(arrivals * service) + 1} servers"
-    load = stable(f"M/D/{c}", arrivals, c / service, more)
+    load = stable(f"M/D/{c}", arrivals, c / service, more_servers(arrivals * service))
     return ConstantService(
         queue=f"M/D/{c}",
         kind="exact",

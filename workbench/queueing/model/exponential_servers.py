@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from workbench.queueing.checking import arrival_rate, positive, server_count, stable, whole
+from workbench.queueing.checking import arrival_rate, more_servers, positive, server_count, stable, whole
 from workbench.queueing.kernels import erlang
 from workbench.queueing.kernels.levels import level_probabilities
 from workbench.queueing.model.answer import Waiting, line
@@ -115,7 +115,7 @@ def mmc(arrival_rate_per_s: float, service_rate_per_s: float, servers: int) -> E
     """
     arrivals, services = arrival_rate(arrival_rate_per_s), positive(service_rate_per_s, "service_rate_per_s")
     c = server_count(servers)
-    load = stable(f"M/M/{c}", arrivals, c * services, f"take at least {math.floor(arrivals / services) + 1} servers")
+    load = stable(f"M/M/{c}", arrivals, c * services, more_servers(arrivals / services))
     offered = arrivals / services
     waits = erlang.erlang_c(offered, c)
     spare = c * services - arrivals

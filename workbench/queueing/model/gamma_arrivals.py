@@ -1,8 +1,7 @@
 """GI/M/c: exponential servers, arrivals of any burstiness with independent gamma gaps."""
 
-import math
 
-from workbench.queueing.checking import arrival_rate, not_negative, positive, server_count, stable
+from workbench.queueing.checking import arrival_rate, more_servers, not_negative, positive, server_count, stable
 from workbench.queueing.kernels import gamma_arrivals
 from workbench.queueing.model.answer import Waiting, line
 from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s, response_exceeds
@@ -56,7 +55,7 @@ def gimc(arrival_rate_per_s: float, arrival_scv: float, service_rate_per_s: floa
     arrivals, services = arrival_rate(arrival_rate_per_s), positive(service_rate_per_s, "service_rate_per_s")
     scv, c = not_negative(arrival_scv, "arrival_scv"), server_count(servers)
     queue = f"GI/M/{c}"
-    load = stable(queue, arrivals, c * services, f"take at least {math.floor(arrivals / services) + 1} servers")
+    load = stable(queue, arrivals, c * services, more_servers(arrivals / services))
     idle = gamma_arrivals.idle_root(arrivals, scv, c * services)
     waits = gamma_arrivals.wait_probability(arrivals, scv, services, c)
     delayed = 1 / (c * services * idle)

@@ -4,7 +4,7 @@ import polars as pl
 
 from workbench.queueing.model.constant_service import mdc
 from workbench.queueing.model.gamma_arrivals import gimc
-from workbench.queueing.model.two_moments import APPROXIMATIONS, Method, ggc
+from workbench.queueing.model.two_moments import Method, approximation, ggc
 
 LOADS = (0.5, 0.7, 0.8, 0.9, 0.95)
 SERVERS = (1, 2, 4, 8, 16, 32)
@@ -32,7 +32,7 @@ def known_errors(
     >>> known_errors("allen-cunneen", (0.9,), (32,), ())["relative_error"].round(3).to_list()
     [-0.061]
     """
-    chosen = APPROXIMATIONS[method]
+    chosen = approximation(method)
     rows = []
     for c in servers:
         if chosen.one_server and c > 1:

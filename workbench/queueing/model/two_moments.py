@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from workbench.errors import InputError, UnknownName
-from workbench.queueing.checking import arrival_rate, not_negative, positive, server_count, stable
+from workbench.queueing.checking import arrival_rate, more_servers, not_negative, positive, server_count, stable
 from workbench.queueing.kernels.constant_service import mdc_mean_queue
 from workbench.queueing.kernels.erlang import erlang_c
 from workbench.queueing.kernels.gamma_arrivals import idle_root, wait_probability
@@ -124,6 +124,13 @@ APPROXIMATIONS: dict[Method, Approximation] = {
 }
 
 
+def approximation(method: str) -> Approximation:
+    """A formula by name, or `UnknownName`."""
+    if method not in APPROXIMATIONS:
+        raise UnknownName("approximation", str(method), APPROXIMATIONS)
+    return APPROXIMATIONS[method]
+
+
 class TwoMomentWaiting(Waiting):
     """G/G/c by approximation.
 
@@ -175,9 +182,7 @@ def ggc(
     >>> round(ggc(3.2, 4.0, 1.0, 1.5, 4).mean_wait_s, 6)
     2.050237
     """
-    if method not in APPROXIMATIONS:
-        raise UnknownName("approximation", str(method), APPROXIMATIONS)
-    chosen = APPROXIMATIONS[method]
+    chosen = approximation(method)
     arrivals, services = arrival_rate(arrival_rate_per_s), positive(service_rate_per_s, "service_rate_per_s")
     ca2, cs2 = not_negative(arrival_scv, "arrival_scv"), not_negative(service_scv, "service_scv")
     c = server_count(servers)
@@ -186,7 +191,7 @@ def ggc(
     if not chosen.least_arrival_scv <= ca2 <= chosen.most_arrival_scv:
         wanted = "Poisson arrivals (SCV 1)" if chosen.least_arrival_scv else "arrivals no burstier than Poisson"
         raise InputError(f"is {ca2:g}, and {method} is for {wanted}", "take allen-cunneen", field="arrival_scv")
-    load = stable(f"G/G/{c}", arrivals, c * services, f"take at least {math.floor(arrivals / services) + 1} servers")
+    load = stable(f"G/G/{c}", arrivals, c * services, more_servers(arrivals / services))
     wait = chosen.wait(Line(load, c, ca2, cs2)) / services
     low, high = chosen.misses
     return TwoMomentWaiting(

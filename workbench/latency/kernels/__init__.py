@@ -1,0 +1,1 @@
+"""Step-time kernels: numbers in, seconds filled; each with a slow twin in `slow`."""

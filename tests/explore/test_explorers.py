@@ -7,10 +7,12 @@ import pytest
 
 from workbench.catalogue import running, spec
 from workbench.catalogue.context import Stopped
+from workbench.errors import UnknownName
 from workbench.explore.browser import Browser
 from workbench.explore.controls import Control
 from workbench.explore.explorer import Explorer
 from workbench.explore.live import guard
+from workbench.explore.turns import real_turn
 
 IDS = list(spec.all_specs())
 
@@ -122,6 +124,106 @@ def test_stop_ends_a_run_and_says_so(monkeypatch):
     assert explorer._stop_button.disabled
 
 
+@pytest.fixture
+def held_run(monkeypatch):
+    """Simulations that go on until released; the formula answers as ever. `deaf` ones do not notice a Stop."""
+
+    class Held:
+        started, release, deaf = threading.Event(), threading.Event(), False
+
+    real = running.run
+
+    def run(entry, values, *, backends, stop=None, progress=None):
+        if "simpy" not in backends:
+            return real(entry, values, backends=backends)
+        Held.started.set()
+        assert Held.release.wait(30)
+        if stop.is_set() and not Held.deaf:
+            raise Stopped("Stopped before it was finished.")
+        progress("nearly done")
+        return real(entry, values, backends=backends, progress=progress)
+
+    monkeypatch.setattr(running, "run", run)
+    return Held
+
+
+def simulation_drawn(explorer):
+    return any("simulation" in (trace.name or "") for trace in explorer._figure.data)
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_an_overtaken_run_clears_no_alert_and_draws_nothing(held_run, deaf):
+    """A control that is moved to an invalid value during a run: the alert is the control's, not the run's."""
+    held_run.deaf = deaf
+    explorer = explore("blitzscale/fig14")
+    title, names = explorer._figure.layout.title.text, [trace.name for trace in explorer._figure.data]
+    explorer.buttons["simpy"].click()
+    assert held_run.started.wait(30)
+    assert not explorer._stop_button.disabled
+    explorer.controls["cluster"].value.value = "lambdascale-testbed1"
+    alert = explorer._message.value
+    assert "one accelerator per host" in alert
+    assert explorer._stop_button.disabled
+    held_run.release.set()
+    explorer.wait(60)
+    assert explorer._message.value == alert
+    assert explorer._status.value == ""
+    assert [trace.name for trace in explorer._figure.data] == names
+    assert explorer._figure.layout.title.text == title
+
+
+def test_a_failed_run_shows_its_alert_and_an_overtaken_one_does_not(monkeypatch):
+    explorer = explore("lambdascale/fig5")
+    real, go_on = running.run, threading.Event()
+
+    def fails(entry, values, *, backends, stop=None, progress=None):
+        if "simpy" not in backends:
+            return real(entry, values, backends=backends)
+        assert go_on.wait(30)
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr(running, "run", fails)
+    explorer.buttons["simpy"].click()
+    explorer.controls["blocks"].value.value = 5
+    go_on.set()
+    explorer.wait(30)
+    assert explorer._message.value == ""
+    explorer.buttons["simpy"].click()
+    explorer.wait(30)
+    assert "ValueError: no such luck" in explorer._message.value
+    assert explorer._stop_button.disabled
+    explorer.controls["blocks"].value.value = 6
+    assert explorer._message.value == ""
+
+
+def test_a_run_can_be_started_while_an_overtaken_one_still_goes_on(held_run):
+    explorer = explore("lambdascale/fig5")
+    explorer.buttons["simpy"].click()
+    assert held_run.started.wait(30)
+    explorer.buttons["simpy"].click()
+    assert "Still busy" in explorer._status.value
+    explorer.controls["blocks"].value.value = 5
+    explorer.buttons["simpy"].click()
+    assert "Still busy" not in explorer._status.value
+    held_run.release.set()
+    explorer.wait(60)
+    assert simulation_drawn(explorer)
+    assert explorer._figure.layout.title.text == explore("lambdascale/fig5", blocks=5)._figure.layout.title.text
+
+
+def test_where_no_backend_is_quick_a_moved_control_clears_the_figure():
+    entry = spec.find("lambdascale/fig5")
+    explorer = Explorer(entry._replace(seconds=dict.fromkeys(entry.backends, 9.0)), {})
+    assert len(explorer._figure.data) == 0
+    explorer.buttons["analytic"].click()
+    explorer.wait(30)
+    assert len(explorer._figure.data) > 0
+    explorer.controls["blocks"].value.value = 5
+    assert len(explorer._figure.data) == 0
+    assert explorer._below.value == ""
+    assert "Press a button" in explorer._status.value
+
+
 def test_off_the_papers_hardware_the_marks_turn_grey():
     explorer = explore("lambdascale/nccl-honest")
 
@@ -141,7 +243,7 @@ def test_an_own_profile_appears_among_the_choices(tmp_path):
     mine = wb.cluster(hosts=4, accelerators=1, accelerator="h100-80gb-sxm", nic_bytes_per_s=25e9, nics=1, name="mine")
     explorer = explore("lambdascale/block-count", cluster=mine, rate="nominal")
     assert explorer.controls["cluster"].value.options[0][0] == "mine"
-    assert "mine NIC, nominal" in explorer._below.value
+    assert "mine network card, nominal" in explorer._below.value
 
 
 def test_every_end_of_every_slider_keeps_the_explorer_alive():
@@ -153,15 +255,22 @@ def test_every_end_of_every_slider_keeps_the_explorer_alive():
             assert explorer._message.value == "", (name, end)
 
 
-def test_controls_of_all_kinds_know_their_value():
-    kinds = {parameter.kind for id in IDS for parameter in spec.find(id).parameters}
-    assert kinds == {int, float, bool, str}
-    for id in IDS:
-        values = spec.find(id).bind({})
-        for parameter in spec.find(id).parameters:
-            assert Control(parameter, values[parameter.name]).get() == pytest.approx(
-                values[parameter.name]
-            ) or isinstance(values[parameter.name], str | tuple)
+@pytest.mark.parametrize("id", IDS)
+def test_controls_of_all_kinds_know_their_value(id):
+    """What a control says is accepted as the parameter's value, and is the one that it was given."""
+    entry = spec.find(id)
+    values = entry.bind({})
+    said = {item.name: Control(item, values[item.name]).get() for item in entry.parameters}
+    bound = entry.bind(said)
+    assert {
+        name: pytest.approx(value) if isinstance(value, float) else value for name, value in values.items()
+    } == bound
+
+
+def test_all_kinds_of_controls_are_met():
+    parameters = [parameter for id in IDS for parameter in spec.find(id).parameters]
+    assert {parameter.kind for parameter in parameters} == {int, float, bool, str}
+    assert {parameter.many for parameter in parameters} == {True, False}
 
 
 def test_browsing_a_paper_shows_what_is_there_and_why_the_rest_is_not():
@@ -175,3 +284,89 @@ def test_browsing_a_paper_shows_what_is_there_and_why_the_rest_is_not():
     browser.select.value = table1
     assert "no entry" not in browser._place.children[0].value
     assert browser._message.value == ""
+
+
+def pick(browser, label):
+    browser.select.value = next(value for text, value in browser.select.options if label in text)
+
+
+def test_browsing_back_and_forth_keeps_as_many_widgets_and_stops_what_ran(held_run):
+    from ipywidgets.widgets.widget import _instances
+
+    browser = Browser("lambdascale")
+    pick(browser, "Fig 5")
+    count = len(_instances)
+    pick(browser, "Fig 8")
+    assert len(_instances) < count
+    pick(browser, "Fig 7")
+    pick(browser, "Fig 5")
+    assert len(_instances) == count
+    explorer = browser._close_shown.__self__
+    explorer.buttons["simpy"].click()
+    assert held_run.started.wait(30)
+    pick(browser, "Fig 8")
+    held_run.release.set()
+    explorer.wait(30)
+    assert not simulation_drawn(explorer)
+    assert "no entry in this version" in browser._place.children[0].value
+
+
+def test_two_real_runs_never_overlap_and_the_second_says_that_it_waits():
+    said, order, first_is_on, second_waits = [], [], threading.Event(), threading.Event()
+
+    def first():
+        with real_turn(threading.Event(), said.append):
+            first_is_on.set()
+            assert second_waits.wait(30)
+            order.append("first ends")
+
+    def tell(text):
+        said.append(text)
+        second_waits.set()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert first_is_on.wait(30)
+    with real_turn(threading.Event(), tell):
+        order.append("second begins")
+    thread.join(30)
+    assert said == ["waiting for the other real run"]
+    assert order == ["first ends", "second begins"]
+
+
+def test_a_waiting_real_run_can_be_stopped():
+    stop = threading.Event()
+    with real_turn(threading.Event(), lambda _: None), pytest.raises(Stopped), real_turn(stop, lambda _: stop.set()):
+        pytest.fail("two real runs at once")
+    with pytest.raises(Stopped), real_turn(stop, lambda _: None):
+        pytest.fail("it was stopped before it began")
+    with real_turn(threading.Event(), lambda _: None):
+        pass
+
+
+def test_a_real_run_of_an_explorer_waits_for_its_turn(monkeypatch):
+    explorer = explore("lambdascale/paced-multicast")
+    real = running.run
+
+    def run(entry, values, *, backends, stop=None, progress=None):
+        ran.append(backends)
+        return real(entry, values, backends=[name for name in backends if name != "torch"])
+
+    ran = []
+    monkeypatch.setattr(running, "run", run)
+    with real_turn(threading.Event(), lambda _: None):
+        explorer.buttons["torch"].click()
+        for _ in range(3000):
+            if "waiting for the other real run" in explorer._status.value:
+                break
+            explorer.wait(0.01)
+        assert "waiting for the other real run" in explorer._status.value
+        assert ran == []
+    explorer.wait(30)
+    assert [backends[-1] for backends in ran] == ["torch"]
+
+
+@pytest.mark.parametrize("paper", [3, None, ["lambdascale"]])
+def test_a_paper_that_is_no_name_is_refused_in_one_sentence(paper):
+    with pytest.raises(UnknownName, match=r"There is no paper named"):
+        Browser(paper)

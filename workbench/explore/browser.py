@@ -1,11 +1,15 @@
 """A paper's whole catalogue by figure number: pick a row, explore it, or read why it is not there."""
 
 import threading
+from functools import partial
+from typing import Any
 
 import ipywidgets as w
 
 from workbench.catalogue import published, spec
 from workbench.errors import UnknownName
+from workbench.explore.closing import close_tree
+from workbench.explore.explorer import Explorer
 from workbench.explore.live import guard
 from workbench.figures.text import escape
 
@@ -37,6 +41,7 @@ class Browser:
             layout=w.Layout(width="100%"), style={"description_width": "initial"},
         )  # fmt: skip
         self._built = built
+        self._close_shown = _nothing
         self._message = w.HTML()
         self._place = w.VBox(layout=w.Layout(width="100%"))
         self._pick = guard(self._message, threading.RLock())(self._show)
@@ -46,16 +51,27 @@ class Browser:
         self._pick(None)
 
     def _show(self, _change) -> None:
-        from workbench.explore.explorer import Explorer
-
+        self._close_shown()
+        self._close_shown, self._place.children = _nothing, ()
         row = self._rows[self.select.value]
         if row["experiment"] in self._built:
-            self._place.children = [Explorer(spec.find(row["experiment"]), {}).widget]
-            return
-        why = row["not_possible_reason"] or "It has no entry in this version of the workbench."
-        facts = "".join(
-            f"<li>{escape(name)}: {escape(row[key])}</li>"
-            for name, key in (("across", "x_axis"), ("up", "y_axis"), ("curves", "curves"), ("judged by", "judged_by"))
-            if row.get(key)
-        )
-        self._place.children = [w.HTML(f"<p>{escape(why)}</p><ul>{facts}</ul>")]
+            explorer = Explorer(spec.find(row["experiment"]), {})
+            shown, self._close_shown = explorer.widget, explorer.close
+        else:
+            shown = w.HTML(_why_not(row))
+            self._close_shown = partial(close_tree, shown)
+        self._place.children = [shown]
+
+
+def _nothing() -> None:
+    """What there is to close before the first row is picked."""
+
+
+def _why_not(row: dict[str, Any]) -> str:
+    why = row["not_possible_reason"] or "It has no entry in this version of the workbench."
+    facts = "".join(
+        f"<li>{escape(name)}: {escape(row[key])}</li>"
+        for name, key in (("across", "x_axis"), ("up", "y_axis"), ("curves", "curves"), ("judged by", "judged_by"))
+        if row.get(key)
+    )
+    return f"<p>{escape(why)}</p><ul>{facts}</ul>"

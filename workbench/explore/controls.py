@@ -38,10 +38,7 @@ class Control:
 
     def get(self) -> Any:
         """The parameter's present value."""
-        value = self.value.value
-        if self.parameter.many and isinstance(self.value, w.Text):
-            return value
-        return self.parameter.kind(value) if self.parameter.kind in (int, float) and not self.parameter.many else value
+        return self.value.value
 
 
 def _several(parameter: Parameter, label: str, value: Any) -> w.Widget:

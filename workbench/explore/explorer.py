@@ -1,16 +1,18 @@
 """The explorer of one experiment: controls generated from its parameters, and a figure that follows them."""
 
-import threading
+from contextlib import nullcontext
 from typing import Any
 
 import ipywidgets as w
 
 from workbench.catalogue import running
-from workbench.catalogue.context import Stopped
 from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
+from workbench.explore.background import Background
+from workbench.explore.closing import close_tree
 from workbench.explore.controls import Control
 from workbench.explore.live import Polish, follow, guard, live
+from workbench.explore.turns import real_turn
 from workbench.figures import sketch
 from workbench.figures.base import WORDS
 from workbench.figures.text import below_html, escape
@@ -28,24 +30,21 @@ class Explorer:
 
     def __init__(self, spec: Spec, parameters: dict[str, Any]):
         self.spec = spec
-        self._lock = threading.RLock()
-        self._stop = threading.Event()
-        self._worker: threading.Thread | None = None
         self._message = w.HTML()
         self._status = w.HTML()
         self._below = w.HTML()
         self._figure = live()
+        self._stop_button = w.Button(description="Stop", disabled=True, icon="stop", tooltip="Stop what is running")
+        self._background = Background(self._message, self._status, self._stop_button)
         values = self.spec.bind(parameters)
         profiles_first = sorted(
             self.spec.parameters, key=lambda item: item.about.profile not in ("cluster", "accelerator")
         )
         self.controls = {item.name: Control(item, values[item.name]) for item in profiles_first}
-        self._guard = guard(self._message, self._lock)
+        self._guard = guard(self._message, self._background.lock)
         for control in self.controls.values():
             control.value.observe(self._guard(self._moved), names="value")
         self.buttons = {name: self._button(name) for name in self._extra()}
-        self._stop_button = w.Button(description="Stop", disabled=True, icon="stop", tooltip="Stop what is running")
-        self._stop_button.on_click(lambda _: self._stop.set())
         self.widget = self._layout()
         self._guard(self._moved)(None)
 
@@ -55,8 +54,12 @@ class Explorer:
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until what a button started has ended (for scripts and tests)."""
-        if self._worker is not None:
-            self._worker.join(timeout_s)
+        self._background.wait(timeout_s)
+
+    def close(self) -> None:
+        """Stop what is running, show nothing of it any more, and give back every widget."""
+        self._background.overtake()
+        close_tree(self.widget)
 
     def _instant(self) -> tuple[str, ...]:
         first = self.spec.backends[0]
@@ -66,12 +69,11 @@ class Explorer:
         return [name for name in self.spec.backends if name not in self._instant()]
 
     def _moved(self, _change) -> None:
-        self._stop.set()
+        self._background.overtake()
         if self._instant():
             self._show(running.run(self.spec, self.values(), backends=self._instant()))
-            if self._extra():
-                self._status.value = ""
         else:
+            self._figure.data, self._below.value = [], ""
             self._status.value = "<em>Press a button to run with these settings.</em>"
 
     def _show(self, outcome) -> None:
@@ -86,37 +88,24 @@ class Explorer:
             description=f"{words[backend]} ({about})", layout=w.Layout(width="auto"),
             tooltip=f"Answer by {WORDS[backend]} with the settings above",
         )  # fmt: skip
-        button.on_click(lambda _: self._guard(self._start)(backend))
+        button.on_click(lambda _: self._press(backend))
         return button
 
+    def _press(self, backend: str) -> None:
+        with self._background.lock:
+            if self._background.busy:
+                self._status.value = "<em>Still busy; press Stop first.</em>"
+            else:
+                self._guard(self._start)(backend)
+
     def _start(self, backend: str) -> None:
-        if self._worker is not None and self._worker.is_alive():
-            self._status.value = "<em>Still busy; press Stop first.</em>"
-            return
-        self._stop = stop = threading.Event()
-        values = self.values()
-        self._status.value = f"<em>Running by {WORDS[backend]} …</em>"
-        self._stop_button.disabled = False
-        names = (*self._instant(), backend)
+        values, names = self.values(), (*self._instant(), backend)
 
-        def tell(text: str) -> None:
-            self._status.value = f"<em>{escape(text)}</em>"
+        def work(stop, tell):
+            with real_turn(stop, tell) if backend == "torch" else nullcontext():
+                return running.run(self.spec, values, backends=names, stop=stop, progress=tell)
 
-        def finish(_: object) -> None:
-            said = ""
-            try:
-                outcome = running.run(self.spec, values, backends=names, stop=stop, progress=tell)
-                with self._lock:
-                    if values == self.values():
-                        self._show(outcome)
-            except Stopped as stopped:
-                said = f"<em>{escape(stopped)}</em>"
-            finally:
-                self._status.value, self._stop_button.disabled = said, True
-
-        unlocked = guard(self._message, threading.RLock())
-        self._worker = threading.Thread(target=unlocked(finish), args=(None,), daemon=True)
-        self._worker.start()
+        self._background.start(work, self._show, f"Running by {WORDS[backend]} …")
 
     def _layout(self) -> w.Widget:
         head = w.HTML(

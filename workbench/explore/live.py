@@ -77,11 +77,14 @@ def guard(message: w.HTML, lock: threading.RLock) -> Callable[[Callable], Callab
                 try:
                     callback(*args)
                     message.value = ""
-                except WorkbenchError as error:
-                    message.value = alert(str(error))
                 except Exception as error:
-                    message.value = alert(f"{type(error).__name__}: {error}")
+                    message.value = alert_of(error)
 
         return run
 
     return wrap
+
+
+def alert_of(error: Exception) -> str:
+    """What went wrong as a visible sentence; an error that nobody planned is named by its class too."""
+    return alert(str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""measure, warm, doctor, lab: this machine."""
+"""measure, calibrate, warm, doctor, lab: this machine."""
 
 import argparse
 import importlib.util
@@ -22,6 +22,18 @@ def add(commands: argparse._SubParsersAction) -> None:
     measure.add_argument("--listen", metavar="ADDRESS[:PORT]", help="be the far end of one peer's measurement")
     measure.add_argument("--token", help="the one-time token that --listen printed")
     measure.set_defaults(run=_measure)
+
+    calibrate = commands.add_parser("calibrate", help="fit step times to your own benchmark rows and save them by name")
+    calibrate.add_argument("file", metavar="FILE", help="CSV, JSON Lines or Parquet, one measured step a row")
+    calibrate.add_argument("--model", metavar="NAME|FILE", help="what was measured, unless a column says so")
+    calibrate.add_argument("--accelerator", metavar="NAME|FILE", help="on what, unless a column says so")
+    calibrate.add_argument("--dtype", metavar="FORMAT", help="number format of the weights, by default the model's own")
+    calibrate.add_argument(
+        "--column", action="append", default=[], metavar="OURS=THEIRS", help="which column holds what"
+    )
+    calibrate.add_argument("--unit", choices=("s", "ms", "us", "ns"), default="s", help="of the measured times")
+    calibrate.add_argument("--name", help="of the saved profile, by default the file's")
+    calibrate.set_defaults(run=_calibrate)
 
     warm = commands.add_parser("warm", help="compile every kernel once, so that nothing compiles later")
     warm.set_defaults(run=_warm)
@@ -57,6 +69,28 @@ def _measure(options: argparse.Namespace) -> None:
         )
     show(table, "Measured")
     print("Saved as the profile 'local': use cluster='local' or accelerator='local'.")
+
+
+def _calibrate(options: argparse.Namespace) -> None:
+    from workbench import latency
+    from workbench.cli.tables import show
+
+    columns = {}
+    for text in options.column:
+        ours, equals, theirs = text.partition("=")
+        if not equals or not theirs:
+            raise UserError(f"--column takes OURS=THEIRS, got {text!r}; for example --column seconds=latency_s.")
+        columns[ours.strip()] = theirs.strip()
+    found = latency.calibrate(
+        options.file, model=options.model, accelerator=options.accelerator, dtype=options.dtype, name=options.name,
+        columns=columns, unit=options.unit,
+    )  # fmt: skip
+    show(found.coefficients, "Coefficients")
+    show(found.ranges, "Fitted range")
+    show(found.errors, "Relative errors, by what was left out of the fit")
+    for remark in found.remarks:
+        print(remark)
+    print(f"Saved in {found.profile.save()}: use source={found.profile.name!r}.")
 
 
 def _warm(_: argparse.Namespace) -> None:

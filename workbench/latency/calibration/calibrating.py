@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.latency.box import Range
+from workbench.latency.box import Box, Range
 from workbench.latency.calibration.basis import TERMS, term_columns
 from workbench.latency.calibration.profile import CalibratedProfile, PhaseFit, checked_name
 from workbench.latency.calibration.reading import benchmark_rows
@@ -15,6 +15,7 @@ from workbench.latency.regression import held_out, independent, nonnegative_fit
 from workbench.profiles import accelerator as find_accelerator
 from workbench.profiles import model as find_model
 from workbench.profiles.accelerator_record import Accelerator
+from workbench.profiles.deployment_record import Deployment
 from workbench.profiles.model_record import Model
 from workbench.records import Record
 
@@ -29,13 +30,36 @@ class Calibration(Record):
     Attributes:
         profile: the coefficients, to be saved or used at once.
         errors: one row a phase and way of leaving rows out (fold, tp, batch): median size, median and 90 % quantile of
-            predicted / measured - 1.
+            the size of predicted / measured - 1; mixed rows are predicted only.
         remarks: what the rows could not tell, in sentences.
     """
 
     profile: CalibratedProfile
     errors: pl.DataFrame
     remarks: tuple[str, ...] = ()
+
+    @property
+    def coefficients(self) -> pl.DataFrame:
+        """phase, term, value, unit: multiples of the time at data-sheet peaks, or seconds."""
+        return pl.DataFrame(
+            [
+                {
+                    "phase": fit.phase,
+                    "term": term,
+                    "value": value,
+                    "unit": "s" if term.endswith("_s") else "x peak time",
+                }
+                for fit in self.profile.phases
+                for term, value in zip(TERMS[fit.phase], fit.coefficients, strict=True)
+            ]
+        )
+
+    @property
+    def ranges(self) -> pl.DataFrame:
+        """phase, quantity, least, most: outside, the profile warns."""
+        return pl.DataFrame(
+            [{"phase": fit.phase, **each.model_dump()} for fit in self.profile.phases for each in fit.ranges]
+        )
 
 
 def calibrate(
@@ -96,6 +120,7 @@ def calibrate(
         phases=tuple(phases),
         source=f"{sum(fit.rows for fit in phases)} rows of {Path(path).name}",
     )
+    errors += _mixed_errors(rows.filter(pl.col("phase") == "mixed"), profile, measured, device)
     return Calibration(profile=profile, errors=pl.DataFrame(errors), remarks=tuple(remarks))
 
 
@@ -115,7 +140,7 @@ def _fit(phase: str, rows: pl.DataFrame, model: Model, accelerator: Accelerator)
     ways |= {f"each {axis} in turn": rows[axis].to_numpy() for axis in ("tp", "batch")}
     table = [_errors(phase, "nothing", kept @ found[told], seconds)]
     for way, groups in ways.items():
-        if len(np.unique(groups)) > 1:
+        if len(np.unique(groups)) > 2:  # of two, one alone cannot tell what the other costs
             table.append(_errors(phase, way, held_out(kept, seconds, groups), seconds))
     fold = table[1]
     fit = PhaseFit(
@@ -129,6 +154,22 @@ def _fit(phase: str, rows: pl.DataFrame, model: Model, accelerator: Accelerator)
         ranges=tuple(_ranges(phase, rows)),
     )
     return fit, table, notes
+
+
+def _mixed_errors(rows: pl.DataFrame, profile: CalibratedProfile, model: Model, accelerator: Accelerator) -> list[dict]:
+    """Steps of both kinds are predicted from the two phases, never fitted."""
+    if not rows.height or len(profile.phases) < len(TERMS):
+        return []
+    predicted = np.empty(rows.height)
+    for tp in profile.tp:
+        chosen = (rows["tp"] == tp).to_numpy()
+        some = rows.filter(pl.col("tp") == tp)
+        step = profile.step_time(model, accelerator, Deployment(tp=tp)).model_copy(update={"box": Box()})
+        tokens, cached, batch, context = (
+            some[name].to_numpy() for name in ("prompt_tokens", "cached_tokens", "batch", "context_tokens")
+        )
+        predicted[chosen] = step.mixed_s(tokens, batch, batch * context, cached)
+    return [_errors("mixed", "never fitted", predicted, rows["seconds"].to_numpy())]
 
 
 def _errors(phase: str, left_out: str, predicted: np.ndarray, seconds: np.ndarray) -> dict:

@@ -22,6 +22,9 @@ from workbench.profiles.toml_reading import read_toml
 from workbench.profiles.toml_writing import toml_text
 from workbench.records import Record, Source
 
+RESERVED = ("roofline", "kernels", "aegaeon", "blitzscale")
+"""Names of sources that no profile may take."""
+
 NotNegative = Annotated[float, Field(ge=0)]
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -131,7 +134,9 @@ class CalibratedProfile(Record):
 
 
 def checked_name(name: str) -> str:
-    """The name itself if it can be a file's, else an `InputError`."""
+    """The name itself if it can be a file's and is nobody else's, else an `InputError`."""
+    if name in RESERVED:
+        raise InputError(f"is {name!r}, which names a source of its own", "choose another name", field="name")
     if not _NAME.fullmatch(name):
         raise InputError(f"is {name!r:.60}", "use small letters, digits, dots and dashes", field="name")
     return name

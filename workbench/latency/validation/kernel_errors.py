@@ -12,6 +12,7 @@ from workbench.latency.validation.kernel_models import (
     gemm_seconds,
     prefill_attention_seconds,
 )
+from workbench.latency.validation.reasons import with_reasons
 from workbench.latency.validation.sweeps import (
     GPUS,
     RTX,
@@ -31,7 +32,7 @@ MODELS = ("fitted", "roofline")
 
 
 def kernel_errors() -> pl.DataFrame:
-    """All sweeps: accelerator, kernel, format, shape, size, rows, median_s, errors of both models, targets met.
+    """All sweeps: accelerator, kernel, format, shape, size, rows, median_s, errors of both models, targets met, why.
 
     *Fitted* is five coefficients a kernel; *roofline* is the profile's achievable rates and one launch constant. "all"
     stands for the sum over finer classes.
@@ -42,7 +43,7 @@ def kernel_errors() -> pl.DataFrame:
     tables = [gemm_errors(gpu, dtype) for gpu, dtype in SWEEPS]
     tables += [decode_attention_errors(gpu) for gpu in (*GPUS, RTX)]
     tables += [prefill_attention_errors(gpu) for gpu in (*GPUS, RTX)]
-    return with_targets(pl.concat(tables))
+    return with_reasons(with_targets(pl.concat(tables)))
 
 
 SWEEPS = (

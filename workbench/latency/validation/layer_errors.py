@@ -9,6 +9,7 @@ from workbench.latency.rates import achievable_rates, peak_rates
 from workbench.latency.validation.errors import TOKEN_CLASSES, errors_by_class, size_class, with_targets
 from workbench.latency.validation.kernel_models import gemm_seconds
 from workbench.latency.validation.layers import LAYERS, layer_rows
+from workbench.latency.validation.reasons import with_reasons
 from workbench.latency.validation.sweeps import RTX
 from workbench.latency.work import work_of
 from workbench.profiles import accelerator
@@ -20,13 +21,13 @@ def layer_errors() -> pl.DataFrame:
 
     *Fitted*: coefficients of matrix products from the half that is not held out. *Roofline*: achievable rates in the
     same sweep and one launch constant. *Transferred*: coefficients fitted to vLLM's sweep of the same accelerator by
-    another project, on another engine; NaN where there is none. Norms, residual sums, rotary embedding and activation function
-    are their bytes at the achievable memory rate and five smallest kernels.
+    another project, on another engine; NaN where there is none. Norms, residual sums, rotary embedding and activation
+    function are their bytes at the achievable memory rate and five smallest kernels.
 
     Raises:
         MissingData: the measurements are not on this machine.
     """
-    return with_targets(pl.concat([one_layer_errors(gpu, model) for gpu, model in LAYERS]))
+    return with_reasons(with_targets(pl.concat([one_layer_errors(gpu, model) for gpu, model in LAYERS])))
 
 
 def one_layer_errors(gpu: str, model: str) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.queueing import (
@@ -181,6 +181,7 @@ def test_the_mean_is_the_area_under_the_tail(load, servers):
 
 
 @given(st.floats(0.05, 0.95))
+@settings(max_examples=25)
 def test_the_mean_of_md1_is_the_area_under_its_tail(load):
     from scipy.integrate import quad
 

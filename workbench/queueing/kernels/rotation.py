@@ -24,11 +24,13 @@ def rotation(arrival_s, queue, queues, service_s, switch_s, discipline, start_s,
     head = np.cumsum(head)
     end = head[1:].copy()
     order = np.argsort(queue, kind="mergesort")
-    here, walks, idle_visits = 0, 0, 0
+    here, walk, idle_visits = 0, 0, 0
     now = 0.0
     left = arrival_s.size
     while left > 0:
-        waiting = _arrived(arrival_s, order, head[here], end[here], now) - head[here]
+        waiting = 0
+        if head[here] < end[here] and arrival_s[order[head[here]]] <= now:
+            waiting = _arrived(arrival_s, order, head[here], end[here], now) - head[here]
         allowed = allowance(discipline, waiting)
         idle_visits = 0 if waiting else idle_visits + 1
         while allowed > 0 and head[here] < end[here] and arrival_s[order[head[here]]] <= now:
@@ -39,11 +41,10 @@ def rotation(arrival_s, queue, queues, service_s, switch_s, discipline, start_s,
             head[here] += 1
             allowed -= 1
             left -= 1
-        walk = switch_s[walks % switch_s.size]
-        walks += 1
-        now += walk
-        if walk > 0:
+        now += switch_s[walk]
+        if switch_s[walk] > 0:
             idle_visits = 0
+        walk = walk + 1 if walk + 1 < switch_s.size else 0
         here = next_queue(here, queues)
         if idle_visits >= queues and left > 0:
             now = _next_arrival(arrival_s, order, head, end)

@@ -32,4 +32,4 @@ def allowance(discipline, waiting):
 @kernel
 def next_queue(queue, queues):
     """The queue after this one, in a circle."""
-    return (queue + 1) % queues
+    return queue + 1 if queue + 1 < queues else 0

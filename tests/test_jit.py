@@ -1,7 +1,11 @@
 """The compiled cache cannot go stale: its key covers every workbench file a kernel imports, transitively."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+from numba.core import config
 
 from workbench import jit
 
@@ -39,6 +43,7 @@ def test_machine_code_is_found_again_by_another_process(tmp_path, monkeypatch):
         "from workbench.jit import kernel\n\n\n@kernel\ndef double(x):\n    return 2 * x\n"
     )
     monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     program = PROGRAM.format(folder=str(tmp_path))
 
     def run():
@@ -60,3 +65,103 @@ def test_an_unwritable_cache_is_no_error(tmp_path, monkeypatch):
         return 3 * x
 
     assert triple(2) == 6
+
+
+def test_the_folder_of_machine_code_is_the_one_that_numba_uses(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "ours"))
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    assert jit.kernels_folder() == tmp_path / "ours" / "kernels"
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "numba"))
+    assert jit.kernels_folder() == tmp_path / "numba"
+
+    @jit.kernel
+    def triple(x):
+        return 3 * x
+
+    assert triple(2) == 6
+    assert len(list((tmp_path / "numba").rglob("*.nbi"))) == 1
+
+
+def test_kernels_are_registered_and_say_whether_they_are_compiled(monkeypatch):
+    monkeypatch.setattr(jit, "_KERNELS", {})
+
+    @jit.kernel
+    def idle(x):
+        return x
+
+    (name,) = jit.kernels()
+    assert name.endswith("idle")
+    assert not jit.is_compiled(name)
+    idle(1.0)
+    assert jit.is_compiled(name)
+
+
+def test_a_kernel_that_lies_on_disk_counts_as_compiled(tmp_path, monkeypatch):
+    """In a process that finds the outer kernel on disk, the inner one is not even loaded."""
+    (tmp_path / "kernels_under_test.py").write_text(
+        "from workbench.jit import kernel\n\n\n@kernel\ndef inner(x):\n    return 2 * x\n\n\n"
+        "@kernel\ndef double(x):\n    return inner(x)\n"
+    )
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    program = PROGRAM.format(folder=str(tmp_path)) + "\nprint(len(kernels_under_test.inner.signatures))"
+    program += "\nprint(jit.is_compiled('kernels_under_test.inner'))"
+    said = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+            for _ in range(2)]  # fmt: skip
+    assert said == [["42", "0", "1", "True"], ["42", "1", "0", "True"]]
+
+
+WARM = """
+import sys
+from workbench import jit
+from workbench.cli import main
+code = main(["warm"])
+print([name for name, kernel in jit.kernels().items() if not kernel.signatures])
+sys.exit(code)
+"""
+
+
+def test_warm_compiles_every_kernel_and_names_the_folder(tmp_path):
+    """From nothing. A new kernel that this misses needs a call of its model in workbench/cli/warming.py."""
+    place = tmp_path / "numba"
+    environment = {**os.environ, "WORKBENCH_CACHE": str(tmp_path / "other"), "NUMBA_CACHE_DIR": str(place)}
+    done = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    sentence, without = done.stdout.splitlines()
+    assert without == "[]"
+    decorated = sum(path.read_text().count("\n@kernel\n") for path in Path(jit.__file__).parent.rglob("*.py"))
+    assert decorated > 50
+    assert sentence == f"All {decorated} kernels are compiled; they lie in {place}."
+    assert len(list(place.rglob("*.nbi"))) == decorated
+    assert not (tmp_path / "other" / "kernels").exists()
+
+
+def test_warm_says_which_kernels_no_example_reaches(monkeypatch, capsys):
+    from workbench.cli import main, warming
+
+    @jit.kernel
+    def forgotten(x):
+        return x
+
+    warming.load_kernels()
+    forgotten_name = next(name for name in jit.kernels() if name.endswith("forgotten"))
+    monkeypatch.setattr(jit, "_KERNELS", {"workbench.forgotten": jit._KERNELS.pop(forgotten_name)})
+    for part in ("_transfer", "_queueing", "_latency"):
+        monkeypatch.setattr(warming, part, lambda: None)
+    monkeypatch.setattr(warming, "_catalogue", lambda tell: None)
+    assert main(["warm"]) == 1
+    assert capsys.readouterr().err == (
+        "workbench: No example reaches workbench.forgotten; they are compiled when they are first used.\n"
+    )
+
+
+def test_warm_refuses_where_nothing_can_be_compiled_or_kept(monkeypatch, capsys, tmp_path):
+    from workbench.cli import main
+
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "file" / "kernels"))
+    assert main(["warm"]) == 2
+    assert "set WORKBENCH_CACHE to a folder that can be written" in capsys.readouterr().err
+    monkeypatch.setattr(config, "DISABLE_JIT", 1)
+    assert main(["warm"]) == 2
+    assert "NUMBA_DISABLE_JIT is set" in capsys.readouterr().err

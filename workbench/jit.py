@@ -15,6 +15,7 @@ import sys
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numba
 from numba.core import caching, config
@@ -22,19 +23,41 @@ from numba.core import caching, config
 from workbench.paths import cache_folder
 
 _ROOT = Path(__file__).resolve().parent
+_KERNELS: dict[str, Any] = {}
 
 
 def kernel(function):
     """Compile a function with numba in nopython mode and keep the machine code on disk.
 
-    Kernels take floats, integers and contiguous arrays in SI units and fill arrays that the caller made. They never use
-    `fastmath` (NaN carries meaning here) or `parallel` (they are called from widget threads).
+    Every kernel is entered under its full name, see `kernels`. They take floats, integers and contiguous arrays in SI
+    units and fill arrays that the caller made. They never use `fastmath` (NaN carries meaning here) or `parallel` (they
+    are called from widget threads).
     """
     dispatcher = numba.njit(function)
     if not config.DISABLE_JIT:
         with suppress(RuntimeError):  # no writable cache folder: compile once in every process instead
             dispatcher._cache = _Cache(function)
+    _KERNELS[f"{function.__module__}.{function.__qualname__}"] = dispatcher
     return dispatcher
+
+
+def kernels() -> dict[str, Any]:
+    """Every kernel of the modules imported so far, by module and name."""
+    return dict(_KERNELS)
+
+
+def kernels_folder() -> Path:
+    """Where machine code is kept: `NUMBA_CACHE_DIR` where that is set, else in our own cache folder."""
+    return Path(config.CACHE_DIR) if config.CACHE_DIR else cache_folder() / "kernels"
+
+
+def is_compiled(name: str) -> bool:
+    """Whether a kernel has machine code, in this process or on disk for the next one.
+
+    A kernel that only other kernels call has none in a process that found its callers on disk.
+    """
+    cache = _KERNELS[name]._cache
+    return bool(_KERNELS[name].signatures) or (isinstance(cache, _Cache) and bool(cache._cache_file._load_index()))
 
 
 def source_key(file: str | Path) -> str:
@@ -88,10 +111,9 @@ class _Locator(caching.UserWideCacheLocator):
     def __init__(self, py_func, py_file):
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        base = Path(config.CACHE_DIR) if config.CACHE_DIR else cache_folder() / "kernels"
         stem = Path(py_file).resolve()
         name = ".".join(stem.relative_to(_ROOT).with_suffix("").parts) if stem.is_relative_to(_ROOT) else stem.stem
-        self._cache_path = os.fspath(base / f"{name}-{source_key(py_file)}")
+        self._cache_path = os.fspath(kernels_folder() / f"{name}-{source_key(py_file)}")
 
     def get_cache_path(self):
         return self._cache_path

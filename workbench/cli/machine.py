@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from workbench.cli.places import writable_folder
 from workbench.errors import MissingExtra, UserError, WorkbenchError, install_command
 from workbench.paths import cache_folder, facts_folder, notebooks_folder, trace_folders
 
@@ -94,16 +95,20 @@ def _calibrate(options: argparse.Namespace) -> None:
 
 
 def _warm(_: argparse.Namespace) -> None:
-    from workbench.catalogue import running, spec
-    from workbench.cli.tables import progress
+    import numba
 
-    entries = [entry for entry in spec.all_specs().values() if set(entry.backends) & {"analytic", "compiled"}]
-    with progress(len(entries)) as tell:
-        for entry in entries:
-            names = [name for name in entry.backends if name in ("analytic", "compiled")]
-            running.run(entry, {}, backends=names, quick=True, progress=tell)
-            tell("")
-    print(f"Kernels are compiled; they lie in {cache_folder() / 'kernels'}.")
+    from workbench import jit
+    from workbench.cli.tables import progress
+    from workbench.cli.warming import warm
+
+    if numba.config.DISABLE_JIT:
+        raise UserError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it and run `workbench warm` again.")
+    folder = writable_folder(jit.kernels_folder(), "set WORKBENCH_CACHE to a folder that can be written")
+    with progress() as tell:
+        missed = warm(tell)
+    if missed:
+        raise WorkbenchError(f"No example reaches {', '.join(missed)}; they are compiled when they are first used.")
+    print(f"All {len(jit.kernels())} kernels are compiled; they lie in {folder}.")
 
 
 PARTS = (

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parent
+"""The package's own folder: in a checkout, or where it was installed."""
 
 
 def _beside_or_inside(name: str, packed: str) -> Path:
-    checkout = _PACKAGE.parent / name
-    return checkout if checkout.is_dir() and (_PACKAGE.parent / "pyproject.toml").is_file() else _PACKAGE / packed
+    checkout = PACKAGE.parent / name
+    return checkout if checkout.is_dir() and (PACKAGE.parent / "pyproject.toml").is_file() else PACKAGE / packed
 
 
 def facts_folder() -> Path:

@@ -2,15 +2,11 @@
 
 import argparse
 import importlib.util
-import os
 import platform
-import subprocess
-import sys
-from pathlib import Path
 
 from workbench.cli.places import writable_folder
-from workbench.errors import MissingExtra, UserError, WorkbenchError, install_command
-from workbench.paths import cache_folder, facts_folder, notebooks_folder, trace_folders
+from workbench.errors import UserError, WorkbenchError, install_command
+from workbench.paths import cache_folder, facts_folder, trace_folders
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -44,7 +40,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
     lab = commands.add_parser("lab", help="open JupyterLab on the notebooks")
     lab.add_argument("--no-browser", action="store_true")
-    lab.add_argument("--copy-to", metavar="FOLDER", help="work on a copy of the notebooks in this folder")
+    lab.add_argument("--copy-to", metavar="FOLDER", help="work on copies of the notebooks in this folder")
     lab.set_defaults(run=_lab)
 
 
@@ -119,7 +115,6 @@ PARTS = (
     ("jupyterlab", "lab", "notebooks"),
     ("kaleido", "lab", "still images"),
     ("torch", "torch", "real runs"),
-    ("safetensors", "torch", "real runs"),
     ("distributed", "cluster", "sweeps over several machines"),
 )
 
@@ -128,7 +123,7 @@ def _doctor(_: argparse.Namespace) -> None:
     from importlib.metadata import version
 
     from workbench import __version__
-    from workbench.figures.pages import chrome_found
+    from workbench.cli.pages import chrome_found
     from workbench.profiles.local_profile import local_file
 
     print(f"workbench {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
@@ -152,30 +147,6 @@ def _doctor(_: argparse.Namespace) -> None:
 
 
 def _lab(options: argparse.Namespace) -> None:
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise MissingExtra("`workbench lab`", "jupyterlab", "lab")
-    folder = notebooks_folder()
-    if options.copy_to:
-        folder = _copy(folder, Path(options.copy_to))
-    elif not os.access(folder, os.W_OK):
-        folder = _copy(folder, Path("workbench-notebooks"))
-    command = [sys.executable, "-m", "jupyterlab", str(folder / "00-start.ipynb"), "--ServerApp.ip=127.0.0.1"]
-    command += ["--no-browser"] if options.no_browser else []
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")
-    print(f"Opening {folder / '00-start.ipynb'}; press Ctrl-C twice to end.", flush=True)
-    code = subprocess.call(command)
-    if code not in (0, 130, -2):
-        raise WorkbenchError(f"JupyterLab ended with exit code {code}.")
+    from workbench.cli.lab import open_lab
 
-
-def _copy(source: Path, target: Path) -> Path:
-    import shutil
-
-    target.mkdir(parents=True, exist_ok=True)
-    for notebook in sorted(source.glob("*.ipynb")):
-        if not (target / notebook.name).exists():
-            shutil.copy(notebook, target / notebook.name)
-    if not any(target.glob("*.ipynb")):
-        raise UserError(f"No notebooks are installed in {source}; reinstall the workbench.")
-    return target
+    open_lab(options.copy_to, not options.no_browser)

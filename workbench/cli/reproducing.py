@@ -1,70 +1,94 @@
-"""The main job: run the catalogue, write its pages, images and REPORT.md."""
+"""The main job: run the catalogue, write its pages, images and REPORT.md, and lose nothing that was computed."""
 
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.catalogue import reporting, running, spec, storing
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.spec import Spec
+from workbench.cli import pages
+from workbench.cli.places import writable_folder
 from workbench.cli.tables import progress
 from workbench.errors import UnknownName, WorkbenchError
 from workbench.paths import write_atomic
 
 
 def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool) -> None:
-    """Run every experiment of a paper, or all; raises at the end if one failed, when all else has been written."""
-    specs = list(spec.all_specs().values())
-    papers = sorted({entry.paper for entry in specs})
-    if paper != "all":
-        if paper not in papers:
-            raise UnknownName("paper", paper, [*papers, "all"])
-        specs = [entry for entry in specs if entry.paper == paper]
+    """Run every experiment of a paper, or all.
+
+    What an experiment gave is written before the next one begins, the report before the images. A failure of one takes
+    nothing from the others: the report names it, and so does the `WorkbenchError` at the end.
+    """
+    specs = _specs(paper)
+    if gallery:
+        pages.require_chrome("--gallery")
+    writable_folder(out, "give another --out")
     outcomes: list[Outcome] = []
     failures: dict[str, str] = {}
     with progress(len(specs)) as tell:
         for entry in specs:
             backends = [name for name in entry.backends if torch or name != "torch"]
             try:
-                outcomes.append(running.run(entry, {}, backends=backends, quick=quick, progress=tell))
-            except WorkbenchError as error:
-                failures[entry.id] = str(error)
+                outcome = running.run(entry, {}, backends=backends, quick=quick, progress=tell)
+                outcomes.append(outcome)
+                if not gallery:
+                    pages.write_page(outcome, entry.title, entry.question, out)
+                    storing.save(outcome, out / pages.file_name(outcome))
+            except Exception as error:
+                failures[entry.id] = _sentence(error)
             tell("")
-    images = _write(outcomes, out, gallery)
-    where = write_atomic(out / "REPORT.md", reporting.report(outcomes, failures, images.get))
-    _say(outcomes, failures, where, bool(images))
+    report = out / "REPORT.md"
+    write_atomic(report, reporting.report(outcomes, failures, lambda _: None))
+    images, no_images = _images(outcomes, out)
+    write_atomic(report, reporting.report(outcomes, failures, lambda outcome: images.get(outcome.experiment)))
+    _say(outcomes, report)
+    if no_images:
+        print(f"No still images: {no_images}", file=sys.stderr)
     if failures:
-        raise WorkbenchError(f"{len(failures)} of {len(specs)} experiments did not run: {', '.join(failures)}.")
+        for name, why in failures.items():
+            print(f"{name}: {why}", file=sys.stderr)
+        raise WorkbenchError(f"{len(failures)} of {len(specs)} experiments failed: {', '.join(failures)}.")
+    if gallery and no_images:
+        raise WorkbenchError("The gallery has no pictures.")
 
 
-def _write(outcomes: list[Outcome], out: Path, gallery: bool) -> "_Images":
-    from workbench.figures import draw, pages
-
-    out.mkdir(parents=True, exist_ok=True)
-    images = _Images()
-    if pages.chrome_found():
-        figures = {out / f"{pages.file_name(outcome)}.svg": draw(outcome) for outcome in outcomes}
-        images.update({path.stem: path.name for path in pages.write_images(figures)})
-    if not gallery:
-        for outcome in outcomes:
-            entry = spec.find(outcome.experiment)
-            pages.write_page(outcome, entry.title, entry.question, out)
-            storing.save(outcome, out / pages.file_name(outcome))
-    return images
+def _specs(paper: str) -> list[Spec]:
+    specs = list(spec.all_specs().values())
+    papers = sorted({entry.paper for entry in specs})
+    if paper == "all":
+        return specs
+    if paper not in papers:
+        raise UnknownName("paper", paper, [*papers, "all"])
+    return [entry for entry in specs if entry.paper == paper]
 
 
-class _Images(dict):
-    """Still images by file stem, looked up by outcome."""
+def _images(outcomes: Sequence[Outcome], out: Path) -> tuple[dict[str, str], str]:
+    """Name of each experiment's still image, and why there are none."""
+    from workbench.figures import draw
 
-    def get(self, outcome: Outcome) -> str | None:
-        return super().get(outcome.experiment.replace("/", "-"))
+    try:
+        pages.require_chrome("drawing them")
+        names = {outcome.experiment: f"{pages.file_name(outcome)}.svg" for outcome in outcomes}
+        pages.write_images({out / names[outcome.experiment]: draw(outcome) for outcome in outcomes})
+    except Exception as error:
+        return {}, _sentence(error)
+    return names, ""
 
 
-def _say(outcomes: list[Outcome], failures: dict[str, str], where: Path, images: bool) -> None:
+def _sentence(error: Exception) -> str:
+    if isinstance(error, WorkbenchError):
+        return str(error)
+    if os.environ.get("WORKBENCH_DEBUG"):
+        raise error
+    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
+
+
+def _say(outcomes: Sequence[Outcome], report: Path) -> None:
     for outcome in outcomes:
         print(f"{outcome.experiment:28} {outcome.sentence}")
         for backend, why in outcome.not_run.items():
             print(f"{'':28} {backend}: {why}")
     tally = ", ".join(f"{count} {name}" for name, count in reporting.counts(outcomes).items() if count)
-    print(f"\nVerdicts: {tally or 'none'}.")
-    if not images:
-        print("No still images: they need the lab extra's kaleido and a Chrome or Chromium.", file=sys.stderr)
-    print(f"Report: {where}")
+    print(f"\nVerdicts: {tally or 'none'}.\nReport: {report}")

@@ -1,0 +1,152 @@
+"""`workbench reproduce` keeps what was computed, whatever fails, and says what failed."""
+
+import os
+
+import plotly.io
+import pytest
+
+from workbench.catalogue import running, spec, storing
+from workbench.cli import main, pages
+
+RUN = running.run
+
+
+@pytest.fixture(autouse=True)
+def formulas_only(monkeypatch):
+    """Reproduce two experiments by their formulas alone, and draw no images unless a test says how."""
+    entries = {id: entry for id, entry in spec.all_specs().items() if entry.paper == "blitzscale"}
+    assert list(entries) == ["blitzscale/fig13", "blitzscale/fig14"]
+    monkeypatch.setattr(spec, "all_specs", lambda: entries)
+    monkeypatch.setattr(running, "run", lambda entry, given, **_: RUN(entry, given, backends="analytic", quick=True))
+    monkeypatch.setattr(pages, "chrome_found", lambda: False)
+
+
+def reproduce(capsys, out, *more):
+    code = main(["reproduce", "blitzscale", "--out", str(out), *more])
+    shown, said = capsys.readouterr()
+    return code, shown, said
+
+
+def drawing(monkeypatch, write):
+    """A browser is there, and `write(paths)` stands for what it does."""
+    monkeypatch.setattr(pages, "chrome_found", lambda: True)
+    monkeypatch.setattr(plotly.io, "write_images", lambda figures, files, **_: write(files))
+
+
+def draw_all(files):
+    for file in files:
+        with open(file, "w") as image:
+            image.write("<svg/>")
+
+
+def test_without_a_browser_all_else_is_written(capsys, tmp_path):
+    code, shown, said = reproduce(capsys, tmp_path)
+    assert code == 0
+    assert "No still images: drawing them needs a browser; install Chrome or Chromium." in said
+    assert f"Report: {tmp_path / 'REPORT.md'}" in shown
+    assert "![" not in (tmp_path / "REPORT.md").read_text()
+    for name in ("blitzscale-fig13", "blitzscale-fig14"):
+        assert (tmp_path / f"{name}.html").is_file()
+        assert storing.load(tmp_path / name).experiment == name.replace("-", "/")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("division by zero"), MemoryError(), KeyError("hosts")])
+def test_one_experiment_that_breaks_takes_nothing_from_the_others(capsys, tmp_path, monkeypatch, error):
+    run = running.run
+
+    def breaks(entry, given, **more):
+        if entry.id == "blitzscale/fig13":
+            raise error
+        return run(entry, given, **more)
+
+    monkeypatch.setattr(running, "run", breaks)
+    code, _, said = reproduce(capsys, tmp_path)
+    assert code == 1
+    assert f"blitzscale/fig13: {type(error).__name__}: " in said
+    assert said.splitlines()[-1] == "workbench: 1 of 2 experiments failed: blitzscale/fig13."
+    report = (tmp_path / "REPORT.md").read_text()
+    assert f"- `blitzscale/fig13`: {type(error).__name__}: " in report
+    assert "`blitzscale/fig14`" in report
+    assert storing.load(tmp_path / "blitzscale-fig14").experiment == "blitzscale/fig14"
+    assert not (tmp_path / "blitzscale-fig13.html").exists()
+
+
+def test_what_cannot_be_written_is_named_and_the_rest_is(capsys, tmp_path):
+    (tmp_path / "blitzscale-fig13").mkdir()
+    (tmp_path / "blitzscale-fig13" / "mine.txt").write_text("something else")
+    code, _, said = reproduce(capsys, tmp_path)
+    assert code == 1
+    assert "blitzscale-fig13 exists and is not a saved result" in said
+    assert (tmp_path / "blitzscale-fig13" / "mine.txt").read_text() == "something else"
+    assert (tmp_path / "blitzscale-fig14" / "result.json").is_file()
+    assert "## " in (tmp_path / "REPORT.md").read_text()
+
+
+def test_images_are_written_whole_and_put_into_the_report(capsys, tmp_path, monkeypatch):
+    drawing(monkeypatch, draw_all)
+    code, _, said = reproduce(capsys, tmp_path)
+    assert (code, "No still images" in said) == (0, False)
+    assert (tmp_path / "blitzscale-fig13.svg").read_text() == "<svg/>"
+    assert "](blitzscale-fig13.svg)" in (tmp_path / "REPORT.md").read_text()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("more", [[], ["--gallery"]])
+def test_a_browser_that_dies_costs_no_more_than_the_images(capsys, tmp_path, monkeypatch, more):
+    def die(files):
+        draw_all(files[:1])
+        raise RuntimeError("the browser\nwent away")
+
+    drawing(monkeypatch, die)
+    (tmp_path / "blitzscale-fig13.svg").write_text("the old one")
+    code, _, said = reproduce(capsys, tmp_path, *more)
+    assert code == (1 if more else 0)
+    assert "No still images: RuntimeError: the browser went away" in said
+    assert (tmp_path / "blitzscale-fig13.svg").read_text() == "the old one"
+    assert "`blitzscale/fig14`" in (tmp_path / "REPORT.md").read_text()
+    assert (tmp_path / "blitzscale-fig14.html").is_file() == (not more)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_figure_that_cannot_be_drawn_costs_no_more_than_pages_and_images(capsys, tmp_path, monkeypatch):
+    import workbench.figures
+
+    drawing(monkeypatch, draw_all)
+    monkeypatch.setattr(workbench.figures, "draw", lambda outcome: 1 / 0)
+    monkeypatch.setattr(pages, "draw", lambda outcome: 1 / 0)
+    code, _, said = reproduce(capsys, tmp_path)
+    assert code == 1
+    assert "No still images: ZeroDivisionError" in said
+    assert "`blitzscale/fig13`" in (tmp_path / "REPORT.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "sentence"),
+    [
+        (lambda patch: None, "workbench: --gallery needs a browser; install Chrome or Chromium.\n"),
+        (
+            lambda patch: patch.setattr("importlib.util.find_spec", lambda name: None),
+            'workbench: --gallery needs kaleido, which is not installed: pip install "workbench-llm[lab]".\n',
+        ),
+    ],
+)
+def test_a_gallery_without_a_browser_is_refused_before_anything_runs(capsys, tmp_path, monkeypatch, prepare, sentence):
+    monkeypatch.setattr(running, "run", lambda *_, **__: pytest.fail("it ran"))
+    prepare(monkeypatch)
+    code, _, said = reproduce(capsys, tmp_path / "out", "--gallery")
+    assert (code, said) == (2, sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "run", lambda *_, **__: pytest.fail("it ran"))
+    (tmp_path / "file").write_text("")
+    code, _, said = reproduce(capsys, tmp_path / "file")
+    assert code == 2
+    assert said == f"workbench: {tmp_path / 'file'} cannot be made (File exists); give another --out.\n"
+
+
+def test_a_folder_without_write_permission_is_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    code, _, said = reproduce(capsys, tmp_path)
+    assert (code, said) == (2, f"workbench: {tmp_path} cannot be written to; give another --out.\n")

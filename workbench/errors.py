@@ -31,6 +31,7 @@ class UnknownName(UserError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = ""):
+        name = name if isinstance(name, str) else repr(name)
         self.kind, self.name = kind, name
         names = sorted(known)
         folded = {known_name.casefold(): known_name for known_name in names}

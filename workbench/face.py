@@ -10,10 +10,10 @@ import polars as pl
 
 from workbench import profiles, sweeps, workloads
 from workbench.catalogue import published as facts
-from workbench.catalogue import recorded, running, spec, storing, sweeping
+from workbench.catalogue import running, spec, storing, sweeping
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
-from workbench.results import Agreement, Verdict, frame
+from workbench.results import agreement_table, verdict_table
 
 accelerator = profiles.accelerator
 accelerators = profiles.accelerators
@@ -54,15 +54,15 @@ class Result:
         return draw(self.outcome, panel)
 
     def verdicts(self) -> pl.DataFrame:
-        """Every published point, band or ordering beside our number: columns as `workbench.results.Verdict`."""
-        return frame(self.outcome.verdicts, Verdict)
+        """Every published point, band or ordering beside our number: columns as `workbench.results.Verdict`.
+
+        `ours` is null where it is no number; `ours_text` says it in words.
+        """
+        return verdict_table(self.outcome.verdicts)
 
     def agreement(self) -> pl.DataFrame:
         """How far the backends lie apart: columns as `workbench.results.Agreement`, and whether that is allowed."""
-        table = frame(self.outcome.agreement, Agreement)
-        return table.with_columns(
-            pl.Series("agrees", [item.agrees for item in self.outcome.agreement], dtype=pl.Boolean)
-        )
+        return agreement_table(self.outcome.agreement)
 
     def sources(self) -> pl.DataFrame:
         """Where each number comes from: parameters, hardware figures and published points."""
@@ -71,10 +71,6 @@ class Result:
     def save(self, path: str | Path) -> Path:
         """Write the run to a folder of Parquet and JSON, whole or not at all; `workbench.load` reads it."""
         return storing.save(self.outcome, path)
-
-    def record(self) -> Path:
-        """Keep this run's real part as the recorded one for readers without torch (for the project's keepers)."""
-        return recorded.record(self.outcome)
 
     def __repr__(self) -> str:
         outcome = self.outcome
@@ -142,7 +138,8 @@ class Experiment:
         Parameters:
             backend: "analytic", "compiled", "simpy", "torch", or several; by default all but the real run.
             seed: seed of the run (a whole number of 0 or more).
-            replications: independent repetitions of a random experiment.
+            replications: independent repetitions of a random experiment; with several, each has a child seed of its
+                own, so that the first of them is not the run with one.
             quick: fewer and smaller runs where the experiment has such a mode.
             published: a CSV file of your own points (series, x, value), overlaid and judged too.
             stop, progress: an event that stops the work, and a function that is told how far it is.
@@ -181,7 +178,7 @@ def experiment(id: str) -> Experiment:
 
 
 def experiments() -> pl.DataFrame:
-    """The catalogue: id, title, question, backends, published points and rough duration of the formula."""
+    """The catalogue: id, title, question, backends, published points and rough duration of the longest backend."""
     return pl.DataFrame(
         [
             {

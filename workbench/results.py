@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 
@@ -12,6 +12,7 @@ Reading = Literal["reproduced", "differs", "undecided", "not comparable", "not p
 """What a verdict reads. Only the first five judge a published value. *fitted*: the quantity was calibrated on the very
 value it is laid beside; *computed*: the value beside it is somebody's calculation, not a measurement. Neither of the
 two counts as reproduced."""
+READINGS: tuple[str, ...] = get_args(Reading)
 
 Strength = Literal["exact", "within 1 %", "within 5 %", "within 10 %", "within 30 %", "band", "ordering"]
 
@@ -49,13 +50,16 @@ class Verdict(Record):
 class Agreement(Record):
     """How far two backends lie apart on one quantity.
 
-    `difference` is relative ((b - a) / a, the largest in size over all compared rows), `allowed` the band for it.
+    `difference` is relative, (b - a) / a: of all compared rows the one farthest outside the band `allowed`, or the
+    largest in size where all lie inside; NaN where one backend has a number and the other has none. `rows` of the
+    `of` rows that the first backend gives were compared; the second one may answer for fewer, but not for others.
     `independent` says whether the pair counts as evidence: compiled against SimPy does not, they share decisions.
     """
 
     quantity: str
     backends: tuple[str, str]
     rows: int
+    of: int
     difference: float
     allowed: tuple[float, float]
     independent: bool
@@ -97,16 +101,47 @@ def read_against(ours: float, interval: tuple[float, float] | None, low: float, 
     return "undecided"
 
 
-def frame(records: Sequence[Record], kind: type[Record]) -> pl.DataFrame:
-    """Records as a polars table, one column a field; an empty sequence gives an empty table with the same columns."""
-    columns: dict[str, list] = {name: [] for name in kind.model_fields}
-    for record in records:
-        for name in columns:
-            value = getattr(record, name)
-            columns[name].append(list(value) if isinstance(value, tuple) else value)
-    series = []
-    for name, values in columns.items():
-        if any(isinstance(value, str) for value in values) and any(isinstance(value, float) for value in values):
-            values = [f"{value:.6g}" if isinstance(value, float) else value for value in values]
-        series.append(pl.Series(name, values, strict=False) if values else pl.Series(name, [], dtype=pl.String))
-    return pl.DataFrame(series)
+def verdict_table(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """Verdicts as a table with the same column types whatever they hold.
+
+    `ours` is the number (null for orderings and where there is none), `ours_text` the same as people read it.
+    """
+    rows = []
+    for verdict in verdicts:
+        row = verdict.model_dump()
+        number = isinstance(row["ours"], float)
+        row["ours_text"] = f"{row['ours']:.6g}" if number else row["ours"]
+        rows.append({**row, "ours": row["ours"] if number else None})
+    return pl.DataFrame(rows, schema=_VERDICT_COLUMNS)
+
+
+def agreement_table(agreement: Sequence[Agreement]) -> pl.DataFrame:
+    """Agreements as a table, with a column that says whether the difference is allowed."""
+    rows = [{**item.model_dump(), "agrees": item.agrees} for item in agreement]
+    return pl.DataFrame(rows, schema=_AGREEMENT_COLUMNS)
+
+
+_VERDICT_COLUMNS = {
+    "claim": pl.String,
+    "published": pl.String,
+    "ours": pl.Float64,
+    "ours_text": pl.String,
+    "interval": pl.List(pl.Float64),
+    "tolerance": pl.List(pl.Float64),
+    "strength": pl.String,
+    "verdict": pl.String,
+    "reason": pl.String,
+    "mode": pl.String,
+    "seeds": pl.List(pl.Int64),
+    "trace": pl.String,
+}
+_AGREEMENT_COLUMNS = {
+    "quantity": pl.String,
+    "backends": pl.List(pl.String),
+    "rows": pl.Int64,
+    "of": pl.Int64,
+    "difference": pl.Float64,
+    "allowed": pl.List(pl.Float64),
+    "independent": pl.Boolean,
+    "agrees": pl.Boolean,
+}

@@ -5,6 +5,8 @@ parent writes every result as soon as it arrives, whole or not at all, under a k
 all it imports: whatever was written is not computed again, in this run or after a kill.
 """
 
+import errno
+import functools
 import hashlib
 import io
 import json
@@ -14,8 +16,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,7 @@ from workbench.paths import cache_folder
 
 Tables = dict[str, pl.DataFrame]
 PENDING_PER_WORKER = 4
+MANIFEST = "tables.json"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 
 
@@ -91,11 +94,17 @@ def run_tasks(
         progress(len(found), kept, len(tasks))
     todo = [index for index in range(len(tasks)) if index not in found]
     if todo:
+        failure: WorkbenchError | None = None
         for index, parts in _compute(tasks, todo, executor, workers, stop):
+            if isinstance(parts, WorkbenchError):
+                failure = failure or parts
+                continue
             _write(store, keys[index], parts)
             found[index] = Finished({name: _table(parts[name]) for name in sorted(parts)}, False)
             if progress is not None:
                 progress(len(found), kept, len(tasks))
+        if failure is not None:
+            raise failure
     return [found[index] for index in range(len(tasks))]
 
 
@@ -109,8 +118,13 @@ def key_of(task: Task) -> str:
             f"Task {task.label or task.function!r} has arguments that are not plain numbers, texts and lists; "
             "give names or paths instead of records made in code."
         ) from None
-    text = "\n".join((task.function, source_key(module.__file__), arguments, task.salt))
+    text = "\n".join((task.function, source_key(module.__file__), arguments, task.salt, _versions()))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.cache
+def _versions() -> str:
+    return json.dumps({name: version(name) for name in ("numpy", "scipy", "polars", "simpy", "numba")})
 
 
 class Failure(NamedTuple):
@@ -143,7 +157,8 @@ def _compute(
     executor: Executor | None,
     workers: int | None,
     stop: threading.Event | None,
-) -> Iterator[tuple[int, dict[str, bytes]]]:
+) -> Iterator[tuple[int, dict[str, bytes] | WorkbenchError]]:
+    """Results as they arrive; after a failure whatever has arrived, and nothing new is started."""
     count = min(len(todo), workers or os.cpu_count() or 1)
     if workers is not None and workers < 1:
         raise UserError(f"A sweep needs at least 1 worker, got {workers}.")
@@ -152,7 +167,9 @@ def _compute(
         from loky import ProcessPoolExecutor
 
         executor = own = ProcessPoolExecutor(max_workers=count, env=ONE_THREAD)
-    waiting, pending = list(reversed(todo)), {}
+    waiting: list[int] = list(reversed(todo))
+    pending: dict[Future, int] = {}
+    failed = False
     try:
         while waiting or pending:
             while waiting and len(pending) < PENDING_PER_WORKER * count:
@@ -161,7 +178,11 @@ def _compute(
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=pending.__getitem__):
                 index = pending.pop(future)
-                yield index, _result(future, tasks[index])
+                parts = _result(future, tasks[index])
+                failed = failed or isinstance(parts, WorkbenchError)
+                yield index, parts
+            if failed:
+                break
             if stop is not None and stop.is_set():
                 raise WorkbenchError("The sweep was stopped; what had been computed is kept.")
     finally:
@@ -171,13 +192,13 @@ def _compute(
             own.shutdown(wait=True, kill_workers=bool(pending))
 
 
-def _result(future: Future, task: Task) -> dict[str, bytes]:
+def _result(future: Future, task: Task) -> dict[str, bytes] | WorkbenchError:
     try:
         result = future.result()
     except Exception as error:  # the worker itself was lost
-        raise WorkbenchError(f"{task.label}: the worker was lost ({type(error).__name__}); run it again.") from error
+        return WorkbenchError(f"{task.label}: the worker was lost ({type(error).__name__}); run it again.")
     if isinstance(result, Failure):
-        raise (UserError if result.mendable else WorkbenchError)(f"{task.label}: {result.reason}")
+        return (UserError if result.mendable else WorkbenchError)(f"{task.label}: {result.reason}")
     return result
 
 
@@ -189,9 +210,13 @@ def _write(store: Path, key: str, parts: Mapping[str, bytes]) -> None:
     try:
         for name, data in parts.items():
             (beside / f"{name}.parquet").write_bytes(data)
+        (beside / MANIFEST).write_text(json.dumps(sorted(parts)))
         beside.chmod(0o755)
-        with suppress(OSError):  # another run kept the same result first
+        try:
             beside.rename(place)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another run kept the same result first
+                raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -202,8 +227,9 @@ def _read(store: Path, key: str) -> Tables | None:
     if not place.is_dir():
         return None
     try:
-        return {path.stem: pl.read_parquet(path) for path in sorted(place.glob("*.parquet"))}
-    except (OSError, pl.exceptions.PolarsError):
+        names = json.loads((place / MANIFEST).read_text())
+        return {name: pl.read_parquet(place / f"{name}.parquet") for name in names}
+    except (OSError, ValueError, pl.exceptions.PolarsError):
         shutil.rmtree(place, ignore_errors=True)
         return None
 

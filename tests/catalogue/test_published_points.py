@@ -43,6 +43,45 @@ def test_broken_files_are_refused_with_row_and_remedy(tmp_path, content, words):
     assert str(path) in str(caught.value)
 
 
+def test_a_file_for_several_experiments_gives_each_its_own(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("experiment,series,x,value\ntoy/line,a,1,2\ntheory/multicast,chain,8,22\n,b,1,3\n")
+    assert read_points(path, "toy/line")["series"].to_list() == ["a", "b"]
+    assert read_points(path, "theory/multicast")["series"].to_list() == ["chain", "b"]
+    path.write_text("experiment,series,x,value\ntheory/multicast,chain,8,22\n")
+    with pytest.raises(InputError, match=r"no point for toy/line \(its rows are for: theory/multicast\)"):
+        read_points(path, "toy/line")
+
+
+def test_blank_cells_read_as_empty_text(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("series,x,value,unit\nspeed-up,,2,\n")
+    (row,) = read_points(path, "toy/line").to_dicts()
+    assert (row["x"], row["unit"], row["kind"]) == ("", "", "user")
+    path.write_text("series,x,value\n ,1,2\n")
+    with pytest.raises(InputError, match="row 2, field 'series': a point needs the name of its series"):
+        read_points(path, "toy/line")
+
+
+@pytest.mark.parametrize("path", [3, None, b"mine.csv"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InputError, match="is not a path"):
+        read_points(path)
+
+
+def test_own_points_without_x_are_judged_and_drawn(tmp_path):
+    import workbench as wb
+
+    path = tmp_path / "mine.csv"
+    path.write_text('series,x,value\n"FaaSNet over FaaScale, largest speed-up",,1.9\nno such series,,1\n')
+    result = wb.experiment("lambdascale/fig7").run("analytic", published=path)
+    ours = result.verdicts().tail(-len(wb.experiment("lambdascale/fig7").published)).head(2)
+    assert ours["claim"].to_list() == ["FaaSNet over FaaScale, largest speed-up", "no such series"]
+    assert ours["published"].to_list() == ["1.9", "1"]
+    assert ours["verdict"].to_list() == ["reproduced", "not comparable"]  # 34/18 lies within 10 % of 1.9
+    assert result.figure().data
+
+
 def test_absent_file(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_points(tmp_path / "absent.csv")

@@ -47,12 +47,21 @@ def test_only_a_real_run_can_be_recorded():
         recorded.record(wb.experiment("lambdascale/paced-multicast").run("analytic").outcome)
 
 
+def test_a_wheel_user_cannot_write_into_the_facts(monkeypatch, tmp_path):
+    (tmp_path / "_data").mkdir()
+    monkeypatch.setattr(recorded, "facts_folder", lambda: tmp_path / "_data")
+    with pytest.raises(UserError, match="record from a checkout"):
+        recorded.record(wb.experiment("lambdascale/paced-multicast").run("analytic").outcome)
+
+
 @pytest.mark.real
 def test_a_real_run_agrees_and_cites_its_scale():
     """Wall time among real processes: -1 % to +10 % of the formula, on the real clock."""
     result = wb.experiment("lambdascale/paced-multicast").run(("analytic", "torch"), quick=True)
+    assert result.outcome.backends == ("analytic", "torch")
     (agreement,) = result.outcome.agreement
     assert agreement.agrees, agreement
     cited = result.sources()["quantity"].to_list()
     assert "σ of chain, 4 processes, 16 blocks" in cited
     assert "real processes finish in the predicted order" in result.sentence
+    assert "evidence for the schedule and its executor, not for the rate" in result._repr_html_()

@@ -46,7 +46,9 @@ def test_every_reading(toy, points):
         "reproduced",  # the ordering
     ]
     differs = outcome.verdicts[1]
-    assert differs.reason.endswith("Assumed here: the slope is two; with slope = 3.0 ours moves from 4 to 6 m")
+    assert differs.reason.endswith(
+        "Assumed here: the slope is two; with slope = 3.0 ours moves from 4 to 6 m, beyond the band on the other side"
+    )
     assert differs.tolerance == pytest.approx((4.75, 5.25))
     assert outcome.verdicts[2].published == "at least 5 m"
     assert outcome.verdicts[0].strength == "within 5 %"

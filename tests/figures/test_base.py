@@ -69,7 +69,8 @@ def test_html_pieces_escape_what_they_are_given():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, ""), (1.23456789, "1.2346"), ([1.0, 2.0], "1 to 2"), ("a", "a"), (True, "True")]
+    ("value", "text"),
+    [(None, ""), (1.23456789, "1.2346"), ([1.0, 2.0], "1 to 2"), ("a", "a"), (True, "yes"), (False, "no")],
 )
 def test_numbers_are_short(value, text):
     assert number(value) == text

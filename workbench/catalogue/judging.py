@@ -84,18 +84,24 @@ def _point(draft: Draft, ours: Ours, row: Row) -> Verdict:
         why = f"it is given in {row['unit']!r}, ours in {unit!r}"
         return _verdict(draft, row, "", None, band, "not comparable", why)
     mean, interval = sum(values) / len(values), interval95(values)
-    if row["kind"] == "computed":
-        agrees = "agrees" if band[0] <= mean <= band[1] else "does not agree"
-        reading: Reading = "computed"
+    judged: Reading = read_against(mean, interval, *band)
+    reading, why = judged, _why(mean, band, unit)
+    if row["kind"] == "user":
+        pass
+    elif not draft.comparable:
+        reading, why = "not comparable", draft.reason
+    elif row["x"] in match.incomparable:
+        reading, why = "not comparable", match.incomparable[row["x"]]
+    elif row["kind"] == "computed":
+        agrees = "agrees" if judged == "reproduced" else "does not agree"
+        reading = "computed"
         why = f"laid beside a calculation, not a measurement; it {agrees} ({_band_text(band, unit)})"
     elif match.fitted == ALL or row["x"] in match.fitted:
-        reading, why = "fitted", f"parameters were calibrated on this value; {_why(mean, band, unit)}"
-    elif not draft.comparable and row["kind"] != "user":
-        reading, why = "not comparable", draft.reason
-    else:
-        reading, why = read_against(mean, interval, *band), _why(mean, band, unit)
+        reading, why = "fitted", f"parameters were calibrated on this value; {why}"
+    if match.note and reading in ("reproduced", "differs", "undecided"):
+        why += f"; {match.note}"
     if reading == "differs":
-        why += _blame(draft, match.assumptions, lambda moved: moved(row["series"], row["x"])[0], mean, unit)
+        why += _blame(draft, match.assumptions, lambda moved: moved(row["series"], row["x"])[0], mean, unit, band)
     return _verdict(draft, row, mean, interval, band, reading, why)
 
 
@@ -141,16 +147,29 @@ def _blame(
     pick: Callable[[Ours], list[float]],
     mean: float,
     unit: str,
+    band: tuple[float, float],
 ) -> str:
     parts = []
     for assumption in assumptions:
         if moved := pick(Ours(draft.rerun(assumption.change))):
             change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
             to = sum(moved) / len(moved)
-            parts.append(
+            text = (
                 f". Assumed here: {assumption.text}; with {change} ours moves from {mean:.4g} to {to:.4g}{_after(unit)}"
             )
-    return "".join(parts)
+            parts.append(f"{text}, {_how_far(mean, to, band)}")
+    return "".join(parts) or ". No assumption named here explains it"
+
+
+def _how_far(mean: float, to: float, band: tuple[float, float]) -> str:
+    """How much of the gap to the band a blamed run closes."""
+    if band[0] <= to <= band[1]:
+        return "inside the band"
+    edge = band[0] if mean < band[0] else band[1]
+    closed = (to - mean) / (edge - mean)
+    if closed > 1:
+        return "beyond the band on the other side"
+    return f"which closes {closed:.0%} of the gap" if closed > 0 else "away from the band"
 
 
 def _ordering(draft: Draft, ours: Ours, ordering: Ordering) -> Verdict:
@@ -173,8 +192,11 @@ def _ordering(draft: Draft, ours: Ours, ordering: Ordering) -> Verdict:
     if reading == "differs":
         for assumption in ordering.assumptions:
             change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
-            moved = _values(pick(Ours(draft.rerun(assumption.change))))
-            why += f". Assumed here: {assumption.text}; with {change} the values are {moved}{_after(unit)}"
+            columns = pick(Ours(draft.rerun(assumption.change)))
+            means = [sum(column) / len(column) for column in columns if column]
+            order = "in the published order" if means == sorted(means) else "still in another order"
+            moved = f"{_values(columns)}{_after(unit)}"
+            why += f". Assumed here: {assumption.text}; with {change} the values are {moved}, {order}"
     return Verdict(ours=values, verdict=reading, reason=why, **common)
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.errors import UnknownName, UserError
-from workbench.records import Status
+from workbench.profiles import Accelerator, Cluster, Model
+from workbench.records import Record, Status
+
+PROFILES = {"cluster": Cluster, "accelerator": Accelerator, "model": Model}
 
 
 class Par(NamedTuple):
@@ -73,9 +76,9 @@ class Parameter(NamedTuple):
         if isinstance(value, Path):
             value = str(value)
         if not isinstance(value, str):
-            if self.about.profile and not isinstance(value, int | float | bool) and value is not None:
-                return value  # a profile record made in code
-            raise UserError(f"{where} takes a text, got {value!r}; give {self._allowed()}.")
+            if self.about.profile and isinstance(value, PROFILES[self.about.profile]):
+                return value  # made in code
+            raise UserError(f"{where} takes a text, got {_short(value)}; give {self._allowed()}.")
         if self.about.choices and value not in self.about.choices:
             raise UnknownName(f"choice for {where}", value, self.about.choices)
         return value
@@ -83,14 +86,16 @@ class Parameter(NamedTuple):
     def _number(self, value: Any, where: str) -> int | float:
         try:
             number = float(value)
+        except OverflowError:
+            number = math.inf if value > 0 else -math.inf
         except (TypeError, ValueError):
-            raise UserError(f"{where} takes a number, got {value!r}; give {self._allowed()}.") from None
+            raise UserError(f"{where} takes a number, got {_short(value)}; give {self._allowed()}.") from None
         if math.isnan(number) or (self.kind is int and (math.isinf(number) or number != int(number))):
             wanted = "a whole number" if self.kind is int else "a number"
-            raise UserError(f"{where} takes {wanted}, got {value!r}; give {self._allowed()}.")
+            raise UserError(f"{where} takes {wanted}, got {_short(value)}; give {self._allowed()}.")
         low, high = self.about.low, self.about.high
         if (low is not None and number < low) or (high is not None and number > high):
-            raise UserError(f"{where} is out of range, got {value!r}; give {self._allowed()}.")
+            raise UserError(f"{where} is out of range, got {_short(value)}; give {self._allowed()}.")
         return self.kind(number)
 
     def _allowed(self) -> str:
@@ -98,10 +103,26 @@ class Parameter(NamedTuple):
         if about.choices:
             return f"one of {', '.join(about.choices)}"
         if about.profile:
-            return f"the name of a {about.profile}, a path, or 'local'"
+            return f"the name of a {about.profile}, a path, 'local', or a {about.profile} made in code"
         if about.low is None and about.high is None:
             return "a whole number" if self.kind is int else "a number"
         return f"a value from {about.low:g} to {about.high:g}" + (f" {about.unit}" if about.unit else "")
+
+
+def name_of(value: Any) -> str:
+    """How a parameter's value reads in a text: a profile made in code by its name."""
+    return ", ".join(map(name_of, value)) if isinstance(value, tuple) else str(getattr(value, "name", value))
+
+
+def _short(value: Any) -> str:
+    """A value as an error shows it, never longer than a line."""
+    text = value.name if isinstance(value, Record) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def plain(value: Any) -> Any:
+    """A parameter's value as JSON holds it: a profile made in code by its name."""
+    return value if isinstance(value, int | float | str | tuple) else name_of(value)
 
 
 def parameters_of(function: Callable) -> tuple[Parameter, ...]:

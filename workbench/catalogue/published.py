@@ -10,6 +10,7 @@ from workbench.errors import InputError
 from workbench.paths import facts_folder
 
 COLUMNS = ("experiment", "series", "x", "value", "low", "high", "unit", "kind", "source")
+_TEXTS = ("experiment", "series", "x", "unit", "kind", "source")
 KINDS = ("published", "read off a figure", "recorded in the artifact", "rerun", "secondary", "computed", "user")
 
 
@@ -31,9 +32,13 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
     A reader's own file needs `series`, `x`, `value` (or an edge, `low` or `high`) and may leave the rest out:
     `experiment` is then the one being run, `kind` reads "user" and `source` is the file's name.
 
+    In a file for several experiments each row names its own; those of others are left out.
+
     Raises:
         InputError: names file, row, column and remedy.
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"{path!r} is not a path", "give the path of a CSV file of points")
     path = Path(path)
     if not path.is_file():
         raise InputError("no such file", "give the path of a CSV file of points", file=path)
@@ -58,8 +63,21 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
     ).select(COLUMNS)
     for name in ("value", "low", "high"):
         table = table.with_columns(_numbers(table[name], path, name))
+    table = table.with_columns(pl.col(name).fill_null("").str.strip_chars() for name in _TEXTS)
+    table = table.with_columns(
+        pl.when(pl.col(name) == "").then(pl.lit(defaults[name])).otherwise(pl.col(name)).alias(name)
+        for name in defaults
+    )
     _check_rows(table, path)
-    return table
+    if experiment is None:
+        return table
+    ours = table.filter(pl.col("experiment") == experiment)
+    if not len(ours):
+        others = ", ".join(sorted(set(table["experiment"]))) or "none"
+        raise InputError(
+            f"no point for {experiment} (its rows are for: {others})", "add some, or leave the column out", file=path
+        )
+    return ours
 
 
 def text_of(row: dict) -> str:
@@ -91,6 +109,8 @@ def _numbers(column: pl.Series, path: Path, name: str) -> pl.Series:
 def _check_rows(table: pl.DataFrame, path: Path) -> None:
     for index, row in enumerate(table.iter_rows(named=True)):
         line = index + 2
+        if not row["series"]:
+            raise InputError("a point needs the name of its series", "fill it in", file=path, row=line, field="series")
         if row["value"] is None and row["low"] is None and row["high"] is None:
             raise InputError("a point needs a value, or an edge", "fill it in", file=path, row=line, field="value")
         if row["low"] is not None and row["high"] is not None and row["low"] > row["high"]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workbench.catalogue.context import Context
+from workbench.catalogue.pacing import cite_pacing
 from workbench.executor.ceilings import Ceilings, measure_ceilings
 from workbench.executor.scale import choose_scale
 from workbench.transfer.model import Hockney
@@ -38,7 +39,7 @@ def real_completion(
         schedule: the transfers.
         message_bytes: the whole message at full size.
         cost: α and B of every link at full size.
-        slow: (source, target) -> that link's bandwidth as a share of B.
+        slow: (source, target) -> that link's bandwidth over B; above 1 for a faster one.
 
     Errors: `MissingExtra` without torch; `UserError` where time would have to be stretched more than 100 times.
     """
@@ -51,12 +52,7 @@ def real_completion(
         run = run_scaled_multicast(
             schedule, message_bytes, cost.bytes_per_s, cost.alpha_s, seed=context.seed, ceilings=ceilings
         )
-    context.cite(f"σ of {label}", run.scale.sigma, "1", "chosen", "bytes shrink by σ so that this machine keeps up")
-    context.cite(f"θ of {label}", run.scale.theta, "1", "chosen", "seconds stretch by θ; 1 is real time")
-    text = (
-        f"mean lateness over the shortest step; {run.label}: the processes waited {run.waiting_share:.0%} of the time"
-    )
-    context.cite(f"overhead of {label}", run.overhead, "1", "measured", text)
+    cite_pacing(context, label, run)
     return np.array(run.completion_s) / run.scale.theta
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.catalogue.spec import Spec
+from workbench.catalogue.parameters import plain
+from workbench.catalogue.spec import Spec, find
 from workbench.errors import UserError
 from workbench.paths import facts_folder, write_atomic
 from workbench.records import Source
@@ -19,14 +20,17 @@ def recorded_file(experiment: str) -> Path:
     return facts_folder() / "recorded" / f"{experiment.replace('/', '-')}.json"
 
 
-def record(outcome: Outcome, backend: str = "torch", leave_out: tuple[str, ...] = ()) -> Path:
-    """Keep one backend's part of a run as the recorded one, with its machine, versions, date and parameters.
+def record(outcome: Outcome) -> Path:
+    """Keep a run as the recorded one, with its machine, versions, date and parameters (for the project's keepers).
 
-    Parameters:
-        outcome: the run.
-        backend: the backend to keep; a real run, or a formula that was fitted to data which is not shipped.
-        leave_out: tables not to keep.
+    Kept are the tables and the backend that the experiment names in `keep`: by default all of a real run.
+
+    Raises:
+        UserError: the run has no such part, or this is not a checkout.
     """
+    if not (facts_folder().parent / "pyproject.toml").is_file():
+        raise UserError("Recorded runs belong to the project's own data; record from a checkout of the repository.")
+    backend, leave_out = find(outcome.experiment).keep
     tables = {
         name: table.filter(pl.col("backend") == backend)
         for name, table in outcome.tables.items()
@@ -37,11 +41,11 @@ def record(outcome: Outcome, backend: str = "torch", leave_out: tuple[str, ...] 
     document = {
         "experiment": outcome.experiment,
         "origin": outcome.origin,
-        "parameters": {name: getattr(value, "name", value) for name, value in outcome.parameters.items()},
+        "parameters": {name: plain(value) for name, value in outcome.parameters.items()},
         "sources": [
             source.model_dump()
             for source in outcome.sources
-            if source.status == "measured" or source.quantity[0] in "σθ"
+            if source.status == "measured" or source.quantity[0] in "σθ"  # how the real run was scaled
         ],
         "tables": {
             name: table.drop("backend").to_dict(as_series=False) for name, table in tables.items() if len(table)
@@ -64,7 +68,7 @@ def recording(spec: Spec, parameters: Mapping[str, Any]) -> Recording | None:
     if not file.is_file():
         return None
     document = json.loads(file.read_text())
-    asked = json.loads(json.dumps({name: getattr(value, "name", value) for name, value in parameters.items()}))
+    asked = json.loads(json.dumps({name: plain(value) for name, value in parameters.items()}))
     if document["parameters"] != asked:
         return None
     origin = document["origin"]

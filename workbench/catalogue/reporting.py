@@ -6,10 +6,10 @@ import polars as pl
 
 from workbench.catalogue import published
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.pacing import pacing_note
 from workbench.catalogue.spec import all_specs, find
-from workbench.results import Agreement, Record, Verdict
-
-READINGS = ("reproduced", "differs", "undecided", "not comparable", "not possible", "fitted", "computed")
+from workbench.records import Record
+from workbench.results import READINGS
 
 
 def report(outcomes: Sequence[Outcome], failures: dict[str, str], image: Callable[[Outcome], str | None]) -> str:
@@ -24,7 +24,7 @@ def report(outcomes: Sequence[Outcome], failures: dict[str, str], image: Callabl
     if failures:
         lines = [f"- `{name}`: {why}" for name, why in failures.items()]
         parts.append("## Did not run\n\n" + "\n".join(lines))
-    parts += [_missing({outcome.experiment.split("/")[0] for outcome in outcomes}), _claims(outcomes)]
+    parts += [_missing(_papers(outcomes, failures)), _claims(outcomes)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -67,21 +67,20 @@ def _entry(outcome: Outcome, picture: str | None) -> str:
     if picture:
         parts.append(f"![{spec.title}: {_cell(outcome.sentence)}]({picture})")
     parts += [f"*{backend}: {why}*" for backend, why in outcome.not_run.items()]
+    if note := pacing_note(outcome):
+        parts.append(note)
     if outcome.verdicts:
         columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
-        parts.append(_table(outcome.verdicts, Verdict, columns))
+        parts.append(_table(outcome.verdicts, columns))
     if outcome.agreement:
-        parts.append(
-            _table(
-                outcome.agreement, Agreement, ["quantity", "backends", "rows", "difference", "allowed", "independent"]
-            )
-        )
+        columns = ["quantity", "backends", "rows", "of", "difference", "allowed", "independent", "agrees"]
+        parts.append(_table(outcome.agreement, columns))
     seeds = ", ".join(map(str, outcome.seeds[:5])) + (", …" if len(outcome.seeds) > 5 else "")
     parts.append(f"Seeds {seeds}; {outcome.mode} mode.")
     return "\n\n".join(parts)
 
 
-def _table(records: Sequence[Record], kind: type[Record], columns: Sequence[str]) -> str:
+def _table(records: Sequence[Record], columns: Sequence[str]) -> str:
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(getattr(record, name)) for name in columns) + " |" for record in records]
     return "\n".join(lines)
@@ -97,6 +96,12 @@ def _cell(value: object) -> str:
     if isinstance(value, tuple):
         return " to ".join(_cell(item) for item in value)
     return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _papers(outcomes: Sequence[Outcome], failures: dict[str, str]) -> set[str]:
+    """Papers whose missing rows are listed: those asked for, all where the whole catalogue was."""
+    asked = {*(outcome.experiment for outcome in outcomes), *failures}
+    return set(published.rows()["paper"]) if asked >= set(all_specs()) else {id.split("/")[0] for id in asked}
 
 
 def _missing(papers: set[str]) -> str:

@@ -16,6 +16,7 @@ from workbench.catalogue.agreeing import agreements
 from workbench.catalogue.context import Context
 from workbench.catalogue.judging import Draft, judge
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.parameters import name_of
 from workbench.catalogue.published import published, read_points
 from workbench.catalogue.recorded import recording
 from workbench.catalogue.spec import BACKENDS, Spec
@@ -135,6 +136,8 @@ def chosen_backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str,
     """The backends that were asked for, checked; all but the real run where none was."""
     if asked is None:
         return tuple(name for name in spec.backends if name != "torch") or spec.backends
+    if not isinstance(asked, str | Iterable):
+        raise UserError(f"{spec.id}: a backend is one of {', '.join(spec.backends)}, or a list of them, got {asked!r}.")
     names = tuple(dict.fromkeys([asked] if isinstance(asked, str) else asked))
     if not names:
         raise UserError(f"{spec.id}: no backend was named; give one of {', '.join(spec.backends)}.")
@@ -177,15 +180,11 @@ def _comparable(spec: Spec, parameters: Mapping[str, Any]) -> tuple[bool, str]:
     hardware = [parameter for parameter in changed if parameter.about.profile in ("cluster", "accelerator")]
     if hardware:
         name = hardware[0].name
-        return False, f"{name} = {_named(parameters[name])} is not the paper's hardware ({hardware[0].default})"
+        return False, f"{name} = {name_of(parameters[name])} is not the paper's hardware ({hardware[0].default})"
     if changed:
         name = changed[0].name
-        return False, f"{name} = {_named(parameters[name])} is not the paper's setting ({changed[0].default})"
+        return False, f"{name} = {name_of(parameters[name])} is not the paper's setting ({changed[0].default})"
     return True, ""
-
-
-def _named(value: Any) -> str:
-    return str(getattr(value, "name", value))
 
 
 def _parameter_sources(spec: Spec, parameters: Mapping[str, Any]) -> list[Source]:
@@ -193,7 +192,7 @@ def _parameter_sources(spec: Spec, parameters: Mapping[str, Any]) -> list[Source
     for parameter in spec.parameters:
         about, value = parameter.about, parameters[parameter.name]
         default = value == parameter.default
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else _named(value)
+        text = name_of(value)
         found.append(
             Source(
                 quantity=about.label,

@@ -5,7 +5,6 @@ import polars as pl
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.published import text_of
 from workbench.records import Source
-from workbench.results import frame
 
 
 def all_sources(outcome: Outcome) -> pl.DataFrame:
@@ -20,4 +19,5 @@ def all_sources(outcome: Outcome) -> pl.DataFrame:
         )
         for row in outcome.published.iter_rows(named=True)
     ]
-    return frame([*outcome.sources, *points], Source)
+    rows = [source.model_dump() for source in (*outcome.sources, *points)]
+    return pl.DataFrame(rows, schema=dict.fromkeys(Source.model_fields, pl.String))

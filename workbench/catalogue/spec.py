@@ -7,8 +7,6 @@ from workbench.catalogue.parameters import Parameter, bind, parameters_of
 from workbench.errors import UnknownName
 
 BACKENDS = ("analytic", "compiled", "simpy", "torch")
-
-
 ALL = ("*",)
 
 
@@ -34,12 +32,16 @@ class Match(NamedTuple):
         series: published series this is about; empty for all that no other match names.
         tolerance: relative tolerance for published values that come without a band.
         fitted: the x of values that a parameter was calibrated on (`ALL` for all); their verdicts read "fitted".
+        incomparable: x -> why the value there is no measurement of what we compute.
+        note: what a reader should know about all these verdicts, added to their reasons.
         assumptions: what to blame when it differs.
     """
 
     series: tuple[str, ...] = ()
     tolerance: float = 0.1
     fitted: tuple[str, ...] = ()
+    incomparable: Mapping[str, str] = {}
+    note: str = ""
     assumptions: tuple[Assumption, ...] = ()
 
 
@@ -65,6 +67,16 @@ class Agree(NamedTuple):
     pairs: Mapping[tuple[str, str], tuple[float, float]]
 
 
+class Keep(NamedTuple):
+    """What of a run is kept for readers who cannot make it: which backend's tables, and which of them not."""
+
+    backend: str = "torch"
+    leave_out: tuple[str, ...] = ()
+
+
+REAL_RUN = Keep()
+
+
 class Spec(NamedTuple):
     """One entry of the catalogue; see `experiment`."""
 
@@ -82,7 +94,7 @@ class Spec(NamedTuple):
     agrees: tuple[Agree, ...]
     say: Callable[..., str]
     stochastic: bool
-    hardware: bool
+    keep: Keep
     parameters: tuple[Parameter, ...]
 
     @property
@@ -113,6 +125,7 @@ def experiment(
     judges: Sequence[Callable] = (),
     agrees: Sequence[Agree] = (),
     stochastic: bool = False,
+    keep: Keep = REAL_RUN,
 ) -> Callable[[Callable], Callable]:
     """Enter a function into the catalogue.
 
@@ -131,11 +144,11 @@ def experiment(
         matches, orderings, judges: what is judged, see `Match`, `Ordering`; a judge maps a `Draft` to verdicts.
         agrees: which backends are compared on what.
         stochastic: whether replications differ.
+        keep: what of a run is recorded for readers without torch or without measured data.
     """
 
     def enter(function: Callable) -> Callable:
         parameters = parameters_of(function)
-        hardware = any(parameter.about.profile in ("cluster", "accelerator") for parameter in parameters)
         _SPECS[id] = Spec(
             id,
             function,
@@ -151,7 +164,7 @@ def experiment(
             tuple(agrees),
             say,
             stochastic,
-            hardware,
+            keep,
             parameters,
         )
         return function
@@ -162,7 +175,7 @@ def experiment(
 def find(id: str) -> Spec:
     """The entry of this id, or an `UnknownName` that lists near ones."""
     specs = all_specs()
-    if id not in specs:
+    if not isinstance(id, str) or id not in specs:
         raise UnknownName("experiment", id, specs, "`workbench list` shows all.")
     return specs[id]
 

@@ -10,7 +10,9 @@ import polars as pl
 from pydantic import ValidationError
 
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.parameters import plain
 from workbench.errors import InputError, UserError
+from workbench.records import Record
 
 FORMAT = "workbench.result/1"
 
@@ -21,7 +23,7 @@ def save(outcome: Outcome, path: str | Path) -> Path:
     Raises:
         UserError: something that is not a saved run stands at that path already.
     """
-    path = Path(path)
+    path = _path(path)
     if path.exists() and not (path / "result.json").is_file():
         raise UserError(f"{path} exists and is not a saved result; choose another folder.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,15 +32,26 @@ def save(outcome: Outcome, path: str | Path) -> Path:
         for name, table in outcome.tables.items():
             table.write_parquet(beside / f"{name}.parquet")
         outcome.published.write_parquet(beside / "_published.parquet")
-        facts = outcome.model_dump(mode="json", exclude={"tables", "published"}, fallback=_as_text)
+        facts = outcome.model_dump(mode="json", exclude={"tables", "published", "parameters"})
+        facts["parameters"] = {name: plain(value) for name, value in outcome.parameters.items()}
+        facts["profiles"] = {
+            name: value.model_dump(mode="json")
+            for name, value in outcome.parameters.items()
+            if isinstance(value, Record)
+        }
         (beside / "result.json").write_text(
             json.dumps({"format": FORMAT, "tables": list(outcome.tables), **facts}, indent=1)
         )
         beside.chmod(0o755)
         if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-            path.rename(old / "result")
-            beside.rename(path)
+            old = _aside(path)
+            shutil.rmtree(old, ignore_errors=True)  # left by a save that was killed after the new folder was in place
+            path.rename(old)
+            try:
+                beside.rename(path)
+            except OSError:
+                old.rename(path)
+                raise
             shutil.rmtree(old)
         else:
             beside.rename(path)
@@ -49,20 +62,26 @@ def save(outcome: Outcome, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> Outcome:
-    """Read a saved run.
+    """Read a saved run. A profile that was made in code comes back as its name; its figures stay in `result.json`.
 
     Raises:
         InputError: the folder is not a saved run, or a part of it is missing or broken.
     """
-    path = Path(path)
+    path = _path(path)
     facts_file = path / "result.json"
     if not facts_file.is_file():
+        if (aside := _aside(path)).is_dir():
+            raise InputError(
+                "saving over this result was cut short",
+                f"the earlier one is whole: rename {aside.name} to it",
+                file=path,
+            )
         raise InputError("no saved result here", "give the folder that result.save() wrote", file=path)
     try:
         facts = json.loads(facts_file.read_text())
         if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
             raise InputError("not a saved result of this format", f"save it again ({FORMAT})", file=facts_file)
-        names = facts.pop("tables", [])
+        names, _ = facts.pop("tables", []), facts.pop("profiles", {})
         if any(not isinstance(name, str) or Path(name).name != name for name in names):
             raise InputError("a table's name is not a plain name", "save the result again", file=facts_file)
         tables = {name: pl.read_parquet(path / f"{name}.parquet") for name in names}
@@ -80,5 +99,12 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _as_text(value: Any) -> str:
-    return str(getattr(value, "name", value))
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | Path):
+        raise UserError(f"{path!r} is not a path; give that of a folder.")
+    return Path(path)
+
+
+def _aside(path: Path) -> Path:
+    """Where the earlier result of a folder stands while a new one takes its place."""
+    return path.parent / f".{path.name}.old"

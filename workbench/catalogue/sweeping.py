@@ -1,8 +1,8 @@
 """One experiment over a grid of parameter values: the points, their tasks, and the joined tables."""
 
-import functools
 import hashlib
 import itertools
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,11 +32,15 @@ def point(
 
 def grid_points(spec: Spec, grid: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every combination of the grid's values with the fixed ones, checked, the last parameter running fastest."""
+    if not isinstance(grid, Mapping):
+        raise UserError(f"{spec.id}: the grid needs a table of parameter -> list of values, got {grid!r}.")
     for name, values in grid.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
             raise UserError(f"{spec.id}: the grid needs a list of values for {name!r}, got {values!r}.")
         if name in fixed:
             raise UserError(f"{spec.id}: {name!r} is both in the grid and fixed; leave one out.")
+    if (count := math.prod(map(len, grid.values()))) > MOST_TASKS:
+        raise UserError(f"{spec.id}: a grid of {count:,} points is more than {MOST_TASKS:,}; coarsen it.")
     names = list(grid)
     points = [dict(zip(names, values, strict=True)) for values in itertools.product(*grid.values())]
     for values in points:
@@ -71,13 +75,11 @@ def tasks_of(
     return tasks
 
 
-@functools.cache
 def _facts() -> str:
     """Hash of the project's own facts: a result depends on them, whatever an experiment imports."""
-    total = hashlib.sha256()
-    for path in sorted(facts_folder().rglob("*")):
-        if path.is_file():
-            total.update(path.name.encode() + path.read_bytes())
+    folder, total = facts_folder(), hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        total.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return total.hexdigest()
 
 

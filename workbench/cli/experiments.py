@@ -84,14 +84,17 @@ def _run(options: argparse.Namespace) -> None:
             published=options.published, progress=tell, **settings,
         )  # fmt: skip
     if options.record:
-        print(f"Recorded in {result.record()}")
+        from workbench.catalogue.recorded import record
+
+        print(f"Recorded in {record(result.outcome)}")
     folder = Path(options.out)
     page = write_page(result.outcome, entry.title, entry.question, folder)
     saved = result.save(folder / file_name(result.outcome))
     print(result.sentence + "\n")
     for why in result.outcome.not_run.values():
         print(why + "\n")
-    show(result.verdicts().select("verdict", "claim", "published", "ours", "reason"), "Verdicts")
+    verdicts = result.verdicts().drop("ours").rename({"ours_text": "ours"})
+    show(verdicts.select("verdict", "claim", "published", "ours", "reason"), "Verdicts")
     show(result.agreement().drop("rows"), "Agreement of backends")
     print(f"Figure: {page}\nTables: {saved}")
 

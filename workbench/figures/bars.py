@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from workbench.catalogue.lambdascale.fig7 import recorded_series
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, figure, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
@@ -69,9 +70,9 @@ def _recorded(made: Canvas, row: int, outcome: Outcome, name: str, places: dict[
     points = {
         (one["series"], one["x"]): one
         for one in outcome.published.iter_rows(named=True)
-        if one["series"].startswith(f"recorded time, {name}, ")
+        if one["series"].startswith(recorded_series(name, ""))
     }
-    keys = [(place, (f"recorded time, {name}, {model}", str(nodes))) for (model, nodes), place in places.items()]
+    keys = [(place, (recorded_series(name, model), str(nodes))) for (model, nodes), place in places.items()]
     found = [(place, points[key]) for place, key in keys if key in points]
     if found:
         made.add(

@@ -19,8 +19,9 @@ def landing(outcome: Outcome, panel: str | None = None) -> Canvas:
         table = outcome.tables["arrivals"]
         table = table.filter(pl.col("backend") == table["backend"][0]).sort("group", "node", "block")
         names = table.unique("node", maintain_order=True)
+        copies = names["group"].n_unique()
         labels = [
-            f"group {group + 1}: node {node}" + (" (source)" if node < parameters["sources"] else "")
+            f"group {group + 1}: node {node}" + (" (source)" if node < copies else "")
             for node, group in zip(names["node"], names["group"], strict=True)
         ]
         steps = table["step"].to_numpy().reshape(len(names), -1)
@@ -46,7 +47,8 @@ def landing(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.add(*published_marks(outcome, Palette()), row=row)
         made.y(row, title="steps", rangemode="tozero").set(barmode="group")
 
-    size = f"{parameters['sources']} to {parameters['nodes']} nodes, {parameters['blocks']} blocks"
+    copies = outcome.tables["arrivals"]["group"].n_unique()
+    size = f"{copies} to {parameters['nodes']} nodes, {parameters['blocks']} blocks"
     painters = {
         "blocks": (f"held after step {parameters['step']} (colour; grey: later), {parameters['order']} order", blocks),
         "milestones": ("steps until", milestones),

@@ -2,12 +2,14 @@
 
 import polars as pl
 
+from workbench.catalogue.blitzscale.fig13 import LAST
+from workbench.catalogue.blitzscale.fig14 import SHARE
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, WORDS, Palette, curve, figure, log_axis, pattern, published_marks
+from workbench.catalogue.parameters import name_of
+from workbench.figures.base import GREY, WORDS, Palette, curve, log_axis, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
-LAST = "time until the last node holds the weights"
 PLACES = {
     "chain, 1 hop": 1,
     "chain, 8 hops, 2 MiB units": 8,
@@ -28,53 +30,53 @@ def chain_and_star(outcome: Outcome, panel: str | None = None) -> Canvas:
             finest = part.filter(pl.col("units") == pl.col("units").max().over("backend"))
             made.add(*curve(finest, "target", "complete_s", plan, palette), row=row)
         made.add(*published_marks(outcome, palette, series={LAST: plans[0]}, x=PLACES), row=row)
-        made.x(row, title="target (place in the plan)").y(row, title="seconds")
+        made.x(row, title="targets that hold the weights").y(row, title="seconds")
         log_axis(made, "y", row=row)
 
     def orders(made: Canvas, row: int) -> None:
         finest = order.filter(pl.col("units") == pl.col("units").max().over("backend"))
+        nodes = Palette(finest["node"].unique(maintain_order=True).to_list())
         for (backend, name), part in finest.group_by("backend", "node", maintain_order=True):
-            colour = COLOURS[3 if name == "faster link" else 4]
             made.add(
                 bar(
                     part["order"].to_list(),
                     part["complete_s"].to_list(),
-                    name=f"node with the {name} ({WORDS[backend]})",
-                    marker={"color": colour, "pattern": {"shape": pattern(backend)}},
+                    name=f"{name} ({WORDS[backend]})",
+                    marker={"color": nodes.colour(name), "pattern": {"shape": pattern(backend)}},
                 ),
                 row=row,
             )
         made.y(row, title="seconds without weights", rangemode="tozero")
 
     painters = {
-        "targets": (f"{parameters['model']}, {parameters['targets']} targets", targets),
-        "order": (f"two targets, one with a link {parameters['faster']:g} times as fast", orders),
+        "targets": (f"{name_of(parameters['model'])}, {parameters['targets']} targets", targets),
+        "order": ("unequal links: seconds of each node by its place in the chain", orders),
     }
-    return stack("Serial chain and star", painters, panel, heights=(1.2, 1))
+    return stack("Serial chain, star and tree", painters, panel, heights=(1.2, 1))
 
 
-def lanes(outcome: Outcome, _: str | None = None) -> Canvas:
-    """BlitzScale Figure 14: seconds against the number of lanes."""
+def lanes(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale Figure 14: seconds, and the share of one lane's, against the number of lanes."""
     table = outcome.tables["lanes"]
     plans = table["plan"].unique(maintain_order=True).to_list()
-    palette = Palette(plans)
-    made = figure(f"{outcome.parameters['model']} from host to host", "lanes (accelerator pairs)", "seconds")
-    for plan in plans:
-        made.add(*curve(table.filter(pl.col("plan") == plan), "lanes", "complete_s", plan, palette))
-    one = table.filter((pl.col("lanes") == 1) & (pl.col("plan") == plans[0]))["complete_s"][0]
     counts = table["lanes"].unique().sort().to_list()
-    ideal = {"color": GREY, "dash": "dot", "width": 1.5}
-    made.add(scatter(counts, [one / g for g in counts], mode="lines", name="one lane's time over g", line=ideal))
-    made.add(*published_marks(outcome, palette))
-    for row in outcome.published.filter(pl.col("kind") != "user").iter_rows(named=True):
-        made.add(
-            scatter(
-                [float(row["x"].split()[0])],
-                [row["value"] * one],
-                mode="markers",
-                name="published: 1/g",
-                marker={"symbol": "diamond-open", "size": 12, "color": GREY, "line": {"width": 2}},
-                hovertemplate=f"{row['source']}<extra>published</extra>",
-            )
-        )
-    return made.x(tickvals=counts).y(rangemode="tozero")
+    palette = Palette(plans)
+
+    def seconds(made: Canvas, row: int) -> None:
+        for plan in plans:
+            made.add(*curve(table.filter(pl.col("plan") == plan), "lanes", "complete_s", plan, palette), row=row)
+        made.x(row, tickvals=counts, title="lanes (accelerator pairs)").y(row, title="seconds", rangemode="tozero")
+
+    def share(made: Canvas, row: int) -> None:
+        for plan in plans:
+            traces = curve(table.filter(pl.col("plan") == plan), "lanes", "share", plan, palette)
+            made.add(*({**trace, "showlegend": panel == "share"} for trace in traces), row=row)
+        ideal = {"color": GREY, "dash": "dot", "width": 1.5}
+        made.add(scatter(counts, [1 / g for g in counts], mode="lines", name="1/g", line=ideal), row=row)
+        places = {f"{g} GPUs": g for g in counts}
+        made.add(*published_marks(outcome, palette, series={SHARE: plans[-1]}, x=places), row=row)
+        made.x(row, tickvals=counts, title="lanes (accelerator pairs)")
+        made.y(row, title="share of one lane's time", rangemode="tozero")
+
+    painters = {"seconds": ("seconds", seconds), "share": ("over one lane's time", share)}
+    return stack(f"{name_of(outcome.parameters['model'])} from host to host", painters, panel)

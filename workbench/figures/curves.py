@@ -2,42 +2,44 @@
 
 import polars as pl
 
+from workbench.catalogue.lambdascale import nccl_honest
+from workbench.catalogue.lambdascale.block_count import CURVE
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.parameters import name_of
 from workbench.figures.base import DASHES, GREY, Palette, curve, figure, log_axis, published_marks
 from workbench.figures.canvas import Canvas, scatter
 from workbench.figures.panels import stack
+from workbench.transfer.policy import SCHEDULES
 
 LABELS = {
-    "binomial_pipeline": "binomial pipeline",
-    "chain": "chain",
-    "faasnet_tree": "FaaSNet tree",
-    "binomial_tree": "binomial tree",
-    "sequential": "sequential (star)",
+    name: SCHEDULES[name].label
+    for name in ("binomial_pipeline", "chain", "faasnet_tree", "binomial_tree", "sequential")
 }
 
 
 def block_count(outcome: Outcome, _: str | None = None) -> Canvas:
     """Seconds against the number of blocks, the best number of each schedule marked by a star."""
-    table, best, parameters = outcome.tables["curve"], outcome.tables["best"], outcome.parameters
+    table, parameters = outcome.tables["curve"], outcome.parameters
     palette = Palette(LABELS)
-    made = figure(f"{parameters['model']} to {parameters['nodes']} nodes, by number of blocks", "blocks", "seconds")
+    made = figure(
+        f"{name_of(parameters['model'])} to {parameters['nodes']} nodes, by number of blocks", "blocks", "seconds"
+    )
     for name, label in LABELS.items():
         part = table.filter(pl.col("schedule") == name)
         made.add(*curve(part, "blocks", "complete_s", name, palette, name=label))
-    first = best.filter(pl.col("backend") == best["backend"][0])
-    colours = [palette.colour(name) for name in first["schedule"]]
-    made.add(
-        scatter(
-            first["blocks"].to_list(),
-            first["complete_s"].to_list(),
-            mode="markers",
-            name="best number of blocks",
-            marker={"symbol": "star", "size": 12, "color": colours},
-            text=[LABELS[name] for name in first["schedule"]],
-            hovertemplate="%{text}: %{x} blocks, %{y:.3g} s<extra></extra>",
+    if (best := outcome.tables.get("best")) is not None:
+        made.add(
+            scatter(
+                best["blocks"].to_list(),
+                best["complete_s"].to_list(),
+                mode="markers",
+                name="best number of blocks",
+                marker={"symbol": "star", "size": 12, "color": [palette.colour(name) for name in best["schedule"]]},
+                text=[LABELS[name] for name in best["schedule"]],
+                hovertemplate="%{text}: %{x} blocks, %{y:.3g} s<extra></extra>",
+            )
         )
-    )
-    known = {"time against number of blocks, FaaScale 13B, 8 nodes": "binomial_pipeline"}
+    known = {CURVE: "binomial_pipeline"}
     made.add(*published_marks(outcome, palette, series=known))
     shown = table.filter(pl.col("schedule").is_in(["binomial_pipeline", "chain"]))["complete_s"]
     span = float(shown.min()) * 0.8, float(table["complete_s"].max()) * 1.1
@@ -62,15 +64,15 @@ def slow_link(outcome: Outcome, _: str | None = None) -> Canvas:
     return made.x(range=[0, 1.05]).y(range=[0, 1.05])
 
 
-def nccl_honest(outcome: Outcome, _: str | None = None) -> Canvas:
+def nccl_told_plainly(outcome: Outcome, _: str | None = None) -> Canvas:
     """Seconds against ranks, the raw logs as diamonds, the compared records as lines."""
     table = outcome.tables["times"]
     names = table["series"].unique(maintain_order=True).to_list()
     palette = Palette(names)
-    made = figure(f"Broadcast of {outcome.parameters['model']}", "ranks, source included", "seconds")
+    made = figure(f"Broadcast of {name_of(outcome.parameters['model'])}", "ranks, source included", "seconds")
     for name in names:
         made.add(*curve(table.filter(pl.col("series") == name), "ranks", "complete_s", name, palette))
-    made.add(*published_marks(outcome, palette, series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"}))
+    made.add(*published_marks(outcome, palette, series={nccl_honest.RAW: nccl_honest.RING}))
     recorded = outcome.tables["recorded"].unique("series", maintain_order=True)
     for index, row in enumerate(recorded.iter_rows(named=True)):
         made.add(
@@ -105,5 +107,5 @@ def reorder(outcome: Outcome, _: str | None = None) -> Canvas:
 
         return paint
 
-    title = f"{parameters['model']} to {parameters['nodes']} nodes in {parameters['blocks']} blocks"
+    title = f"{name_of(parameters['model'])} to {parameters['nodes']} nodes in {parameters['blocks']} blocks"
     return stack(title, {name: (name, painter(name)) for name in milestones}, None)

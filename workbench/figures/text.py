@@ -6,16 +6,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.results import Agreement, Verdict, frame
+from workbench.catalogue.pacing import pacing_note
+from workbench.results import READINGS, Verdict, agreement_table, verdict_table
 
-_SHADES = {
+_SHADES = dict.fromkeys(READINGS, "#8c8c8c") | {
     "reproduced": "#2ca58d",
     "differs": "#d1495b",
     "undecided": "#b89b2b",
-    "fitted": "#8c8c8c",
-    "computed": "#8c8c8c",
-    "not comparable": "#8c8c8c",
-    "not possible": "#8c8c8c",
 }
 
 
@@ -59,6 +56,8 @@ def number(value: object) -> str:
     """A number with at most five digits; a list as a pair; nothing for None."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
     if isinstance(value, list | tuple | pl.Series):
@@ -76,29 +75,29 @@ def verdict_summary(verdicts: Sequence[Verdict]) -> str:
     counts: dict[str, int] = {}
     for verdict in verdicts:
         counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
-    order = [reading for reading in _SHADES if reading in counts]
+    order = [reading for reading in READINGS if reading in counts]
     return ", ".join(f"{counts[reading]} {reading}" for reading in order) or "nothing published to compare with"
 
 
 def below_html(outcome: Outcome, sources: pl.DataFrame | None = None) -> str:
     """What stands beneath a figure: the sentence, then folds with verdicts, agreement, sources and the run's origin."""
     parts = [f'<p style="margin:4px 0">{escape(outcome.sentence)}</p>']
+    if note := pacing_note(outcome):
+        parts.append(f'<p style="margin:4px 0">{escape(note)}</p>')
     for backend, why in outcome.not_run.items():
         parts.append(f'<p style="margin:4px 0"><em>{escape(backend)}: {escape(why)}</em></p>')
     if outcome.verdicts:
-        table = frame(outcome.verdicts, Verdict)
+        table = verdict_table(outcome.verdicts).drop("ours").rename({"ours_text": "ours"})
         columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
         inside = table_html(table, "Published beside ours", columns, shade="verdict")
         parts.append(details(f"Verdicts: {verdict_summary(outcome.verdicts)}", inside))
     if outcome.agreement:
-        table = frame(outcome.agreement, Agreement).with_columns(
-            pl.Series("agrees", ["yes" if item.agrees else "no" for item in outcome.agreement])
-        )
+        table = agreement_table(outcome.agreement)
         good = sum(item.agrees for item in outcome.agreement)
         parts.append(
             details(
                 f"Agreement of backends: {good} of {len(table)} within what is allowed",
-                table_html(table, "Largest relative difference"),
+                table_html(table, "Relative difference that decides"),
             )
         )
     if sources is not None and len(sources):

@@ -3,37 +3,48 @@
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.theory.link_validation import LIMIT
+from workbench.catalogue.theory.multicast import BOUND
 from workbench.figures.base import GREY, Palette, curve, log_axis, published_marks
-from workbench.figures.canvas import Canvas, bar, scatter
+from workbench.figures.canvas import Canvas, Trace, bar, scatter
 from workbench.figures.panels import stack
 
 
 def multicast(outcome: Outcome, panel: str | None = None) -> Canvas:
     """Steps of every schedule against the number of nodes, and how many nodes are complete when."""
-    table, bound, parameters = outcome.tables["steps"], outcome.tables["bound"], outcome.parameters
+    table, bound, parameters = outcome.tables["steps"], outcome.tables.get("bound"), outcome.parameters
     names = table["schedule"].unique(maintain_order=True).to_list()
     palette = Palette(names)
 
     def steps(made: Canvas, row: int) -> None:
         for name in names:
             traces = curve(table.filter(pl.col("schedule") == name), "nodes", "steps", name, palette)
-            # The compiled loop's line lies on the formula's.
-            made.add(*(trace for trace in traces if not trace["name"].endswith("(compiled)")), row=row)
-        line = bound.filter(pl.col("backend") == bound["backend"][0])
-        made.add(
-            scatter(
-                line["nodes"].to_list(),
-                line["steps"].to_list(),
-                mode="lines",
-                name="lower bound m - 1 + ⌈log2 n⌉",
-                line={"color": GREY, "dash": "dot", "width": 3},
-            ),
-            row=row,
-        )
+            if len(traces) > 1:  # the compiled loop's line lies on the formula's
+                traces = [trace for trace in traces if not trace["name"].endswith("(compiled)")]
+            made.add(*traces, row=row)
+        if bound is not None:
+            made.add(_bound(bound["nodes"].to_list(), bound["steps"].to_list()), row=row)
         made.add(*published_marks(outcome, palette), row=row)
         made.line(x=parameters["nodes"], row=row, color=GREY, dash="dot", width=1)
         made.x(row, title="nodes, source included").y(row, title="steps")
         log_axis(made, "y", row=row)
+
+    def blocks(made: Canvas, row: int) -> None:
+        part = outcome.tables.get("by_blocks")
+        for name in (*names, BOUND) if part is not None else ():
+            one = part.filter(pl.col("schedule") == name)
+            x, y = one["blocks"].to_list(), one["steps"].to_list()
+            if name == BOUND:
+                made.add({**_bound(x, y), "showlegend": panel == "blocks"}, row=row)
+            else:
+                style = {"color": palette.colour(name), "dash": palette.dash(name), "width": 2}
+                made.add(
+                    scatter(x, y, mode="lines", name=name, line=style, legendgroup=name, showlegend=panel == "blocks"),
+                    row=row,
+                )
+        made.line(x=parameters["blocks"], row=row, color=GREY, dash="dot", width=1)
+        made.x(row, title="blocks (m)").y(row, title="steps")
+        log_axis(made, "x", "y", row=row)
 
     def spread(made: Canvas, row: int) -> None:
         part = outcome.tables.get("spread")
@@ -56,9 +67,14 @@ def multicast(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {
         "steps": (f"steps for {parameters['blocks']} blocks", steps),
+        "blocks": (f"steps to {parameters['nodes']} nodes, by number of blocks", blocks),
         "spread": (f"complete nodes of {parameters['nodes']}, step by step", spread),
     }
-    return stack("Multicast schedules", painters, panel, heights=(1.3, 1))
+    return stack("Multicast schedules", painters, panel, heights=(1.3, 1, 1))
+
+
+def _bound(x: list[float], y: list[float]) -> Trace:
+    return scatter(x, y, mode="lines", name=BOUND, line={"color": GREY, "dash": "dot", "width": 3})
 
 
 def link_validation(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -80,8 +96,10 @@ def link_validation(outcome: Outcome, panel: str | None = None) -> Canvas:
             ),
             row=row,
         )
-        made.line(x=15, row=row, color=GREY, dash="dot")
-        made.x(row, title="median error on sizes not fitted to, % (dotted: 15 %)").y(row, autorange="reversed", dtick=1)
+        made.line(x=LIMIT * 100, row=row, color=GREY, dash="dot")
+        made.x(row, title=f"median error on sizes not fitted to, % (dotted: {LIMIT * 100:.0f} %)").y(
+            row, autorange="reversed", dtick=1
+        )
 
     def times(made: Canvas, row: int) -> None:
         for name in names:

@@ -7,7 +7,8 @@ import polars as pl
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import curve_rows, headline
-from workbench.catalogue.parameters import Par
+from workbench.catalogue.links import link_cost
+from workbench.catalogue.parameters import Par, name_of
 from workbench.catalogue.spec import Agree, Assumption, Match, experiment
 from workbench.errors import UserError
 from workbench.profiles import Cluster
@@ -19,15 +20,17 @@ AFTER, OVERLAPPED = "gather after the lanes", "gather overlapped"
 PIECES = 32
 _PAPER = "OSDI'25 paper §5.1, Fig 14"
 
+SHARE = "time with one lane per GPU over time with one lane"
+
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
-    table = tables["lanes"].filter(pl.col("plan") == OVERLAPPED)
-    table = table.filter(pl.col("backend") == table["backend"][0]).sort("lanes")
-    rows = {row["lanes"]: row["complete_s"] for row in table.to_dicts()}
-    most = max(rows)
+    table = tables["lanes"].filter(pl.col("backend") == tables["lanes"]["backend"][0])
+    rows = {(row["plan"], row["lanes"]): row["complete_s"] for row in table.to_dicts()}
+    most, one = max(table["lanes"]), rows[OVERLAPPED, 1]
     return (
-        f"{parameters['model']} takes {rows[1]:.2f} s over one lane and {rows[most]:.2f} s over {most}, "
-        f"1/{rows[1] / rows[most]:.2f} of it; the gather overlaps with the lanes."
+        f"{name_of(parameters['model'])} takes {one:.2f} s over one lane; over {most} it takes "
+        f"{rows[OVERLAPPED, most] / one:.3f} of that with the gather overlapped, {rows[AFTER, most] / one:.3f} with it "
+        "afterwards."
     )
 
 
@@ -38,6 +41,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     backends=("analytic", "simpy"),
     seconds={"analytic": 0.02, "simpy": 2.0},
     draw="chains.lanes",
+    panels=("seconds", "share"),
     say=_say,
     matches=(
         Match(tolerance=0.1, assumptions=(Assumption("the all-gather overlaps with the lanes", {"overlap": False}),)),
@@ -61,7 +65,7 @@ def fig14(
 ) -> dict[str, pl.DataFrame]:
     """Seconds from host to host for g = 1, 2, 4, … lanes: gather afterwards, or overlapped piece by piece."""
     profile, size = context.cluster(cluster), context.model(model).weight_bytes
-    nic = context.cite(f"{profile.name} NIC, nominal", profile.nic.nominal_bytes_per_s)
+    nic = link_cost(context, profile, "nominal").bytes_per_s
     local = _local_rate(context, profile)
     lanes = [g for g in (1, 2, 4, 8, 16) if g <= profile.host.accelerators and g <= profile.host.nics]
     rows = []
@@ -70,12 +74,10 @@ def fig14(
             context.tell(f"{g} lanes, {plan}")
             seconds = _seconds(context, profile, plan, g, size, nic, local)
             rows.append({"lanes": g, "plan": plan, "complete_s": seconds})
-    table = pl.DataFrame(rows)
-    wanted = table.filter(pl.col("plan") == (OVERLAPPED if overlap else AFTER)).sort("lanes")
-    share = dict(zip(wanted["lanes"], wanted["complete_s"] / wanted["complete_s"][0], strict=True))
-    known = [
-        ("time with one lane per GPU over time with one lane", f"{g} GPUs", value, "1") for g, value in share.items()
-    ]
+    one_lane = pl.col("complete_s").first().over("plan")
+    table = pl.DataFrame(rows).with_columns(share=pl.col("complete_s") / one_lane)
+    wanted = table.filter(pl.col("plan") == (OVERLAPPED if overlap else AFTER))
+    known = [(SHARE, f"{g} GPUs", value, "1") for g, value in wanted.select("lanes", "share").rows()]
     known += curve_rows(table, "plan", "lanes", "complete_s", "s")
     return {"lanes": table, "headline": headline(known)}
 

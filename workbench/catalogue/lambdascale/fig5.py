@@ -23,7 +23,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     rows = tables["milestones"].filter(pl.col("milestone") == MILESTONES[1])
     steps = dict(zip(rows["order"], rows["steps"], strict=True))
     chosen = parameters["order"]
-    copies = min(parameters["sources"], parameters["nodes"] - 1)
+    copies = min(parameters["sources"], max(1, parameters["nodes"] // 2))
     text = f"With {copies} copies and {parameters['blocks']} blocks the first pipeline can form after "
     text += f"{steps[chosen]} steps in {chosen} order"
     return f"{text}, after {steps['naive']} in naive order." if chosen != "naive" else f"{text}."
@@ -58,8 +58,9 @@ def fig5(
     step: Annotated[int, Par("Show what is held after step", low=0, high=40, free=True, play=True)] = 3,
 ) -> dict[str, pl.DataFrame]:
     """Arrival step of every block at every node, and the steps until the three milestones, for all four orders."""
-    if sources >= nodes:
-        sources = context.cite("copies used", nodes - 1, "1", "chosen", "at least one node must be a destination")
+    if sources > nodes // 2:
+        why = "each copy needs a destination to send to: k = min(copies, destinations), as in the artifact"
+        sources = context.cite("copies used", max(1, nodes // 2), "1", "published", why)
     landed = {name: arrivals(context, nodes, blocks, sources, name) for name in ORDERS}
     groups = sub_groups(nodes, sources)
     group_of = {node: group for group, members in enumerate(groups) for node in members}

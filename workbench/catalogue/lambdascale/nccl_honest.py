@@ -18,17 +18,20 @@ from workbench.transfer.simulated import simulate
 RANKS = tuple(range(2, 13))
 SLICES = 1024
 SIMULATED = (2, 4, 8, 12)
+RAW = "raw NCCL broadcast, 13B, x = ranks"
 RING, PIPELINE, BEST = "ring broadcast", "binomial pipeline, 16 blocks", "binomial pipeline, best blocks, nominal link"
 
 
 def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
-    table = tables["times"].filter(pl.col("ranks") == 8)
+    table = tables["times"].filter(pl.col("ranks") == 4)
     seconds = {row["series"]: row["complete_s"] for row in reversed(table.to_dicts())}
-    return (
-        f"On 8 ranks a ring broadcast of 13B takes {seconds[RING]:.2f} s and FaaScale's pipeline, at its recorded rate "
-        f"and overhead, {seconds[PIPELINE]:.2f} s: what the pipeline buys is fewer steps per block and early serving, "
-        "not bytes per second."
+    text = (
+        f"On 4 ranks a ring broadcast takes {seconds[RING]:.2f} s and FaaScale's pipeline of 16 blocks, at the rate "
+        f"and overhead fitted to its records, {seconds[PIPELINE]:.2f} s"
     )
+    if seconds[RING] >= seconds[PIPELINE]:
+        return f"{text}."
+    return f"{text}: what the pipeline buys is fewer steps per block and early serving, not bytes per second."
 
 
 @experiment(
@@ -37,13 +40,18 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
     question="Is a broadcast that is bandwidth-optimal for large messages really slower than a binomial pipeline?",
     backends=("analytic", "simpy"),
     seconds={"analytic": 0.02, "simpy": 2.0},
-    draw="curves.nccl_honest",
+    draw="curves.nccl_told_plainly",
     say=_say,
     matches=(
         Match(
-            ("raw NCCL broadcast, 13B, x = ranks",),
+            (RAW,),
             tolerance=0.05,
-            assumptions=(Assumption("every link of the ring runs at its full rate", {"slowest_link_share": 0.62}),),
+            assumptions=(
+                Assumption(
+                    "every link of that run had its full rate (0.62 is implied by its own log; nobody states a cause)",
+                    {"slowest_link_share": 0.62},
+                ),
+            ),
         ),
         Match(
             ("raw NCCL ring bandwidth",),
@@ -70,12 +78,25 @@ def nccl_honest(
         str, Par("Model", profile="model", status="published", source="artifact logs: 13B in one block")
     ] = "llama-2-13b",
     efficiency: Annotated[
-        float, Par("NCCL: share of the nominal link rate", low=0.3, high=1.0, step=0.01, source="1: no loss assumed")
+        float, Par("NCCL: share of the nominal link rate", low=0.3, high=1.0, step=0.01, source="1: no loss supposed")
     ] = 1.0,
     slowest_link_share: Annotated[
         float,
         Par("Slowest link of the ring, share of the others", low=0.1, high=1.0, step=0.01, source="1: equal links"),
     ] = 1.0,
+    step_overhead_s: Annotated[
+        float,
+        Par(
+            "Best pipeline: overhead per step",
+            "s",
+            low=1e-6,
+            high=1e-2,
+            log=True,
+            free=True,
+            status="inferred",
+            source="NCCL send/receive of 2 KiB between H100 hosts (microsoft/vidur); the recorded pipeline pays 6.3 ms",
+        ),
+    ] = 17e-6,
 ) -> dict[str, pl.DataFrame]:
     """Seconds of a ring broadcast and of the binomial pipeline against the number of ranks."""
     profile = context.cluster(cluster)
@@ -83,15 +104,16 @@ def nccl_honest(
     nominal = link_cost(context, profile, "nominal")
     recorded = link_cost(context, profile, "achievable")
     ring = Hockney(bytes_per_s=nominal.bytes_per_s * efficiency)
+    fast = Hockney(alpha_s=step_overhead_s, bytes_per_s=nominal.bytes_per_s)
     rows = []
     for ranks in RANKS if context.backend == "analytic" else SIMULATED:
         context.tell(f"{ranks} ranks")
-        best = optimal_blocks("binomial_pipeline", ranks, size, Hockney(alpha_s=1e-5, bytes_per_s=nominal.bytes_per_s))
-        slow = slowest_link_share if ranks == 8 else 1.0
-        rows.append({"series": RING, "ranks": ranks, "complete_s": _ring_s(context, ranks, size, ring, slow)})
+        seconds = _ring_s(context, ranks, size, ring, slowest_link_share)
+        rows.append({"series": RING, "ranks": ranks, "complete_s": seconds})
         seconds = _pipeline_s(context, ranks, 16, size, recorded)
         rows.append({"series": PIPELINE, "ranks": ranks, "complete_s": seconds})
         if context.backend == "analytic":
+            best = optimal_blocks("binomial_pipeline", ranks, size, fast)
             rows.append({"series": BEST, "ranks": ranks, "complete_s": best.seconds})
     table = pl.DataFrame(rows)
     known = [*_headline(table, size), *curve_rows(table, "series", "ranks", "complete_s", "s")]
@@ -117,9 +139,7 @@ def _pipeline_s(context: Context, ranks: int, blocks: int, size: int, cost: Hock
 
 def _headline(table: pl.DataFrame, size: int) -> list[tuple[str, Any, float, str]]:
     ring = {row["ranks"]: row["complete_s"] for row in table.filter(pl.col("series") == RING).to_dicts()}
-    rows: list[tuple[str, Any, float, str]] = [
-        ("raw NCCL broadcast, 13B, x = ranks", ranks, ring[ranks], "s") for ranks in (2, 4, 8, 12)
-    ]
+    rows: list[tuple[str, Any, float, str]] = [(RAW, ranks, ring[ranks], "s") for ranks in (2, 4, 8, 12)]
     rows.append(("raw NCCL broadcast, 13B, NCCL's own prediction", "ring, simple protocol", ring[4], "s"))
     rows.append(("raw NCCL ring bandwidth", "2, 4 and 12 ranks", size / ring[4], "bytes/s"))
     return rows

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
@@ -17,7 +16,7 @@ from workbench.transfer.simulated import simulate
 
 NAMES = ("binomial_pipeline", "chain")
 MOST_REAL = 32
-SHARES = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+SHARES = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0)
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
@@ -67,7 +66,7 @@ def slow_link(
 
     The slow link is the one from the source to node 1, which both schedules use; bandwidths and sizes cancel.
     """
-    size = 2 ** int(np.log2(nodes))
+    size = 1 << (nodes.bit_length() - 1)
     if size != nodes:
         context.cite(
             "nodes used", size, "1", "chosen", "the formula holds for powers of two; the next lower one is used"

@@ -10,10 +10,12 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
-from workbench.catalogue.theory.multicast import LABELS
+from workbench.catalogue.theory.multicast import WHOLE
 from workbench.transfer.model import arrival_steps, uniform_network
-from workbench.transfer.policy import lower_bound, make_schedule
+from workbench.transfer.policy import SCHEDULES, lower_bound, make_schedule
 from workbench.transfer.simulated import simulate
+
+LABELS = {name: SCHEDULES[name].label for name in WHOLE}
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:

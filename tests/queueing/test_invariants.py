@@ -162,9 +162,9 @@ def test_quantiles_invert_the_distributions(load, servers, part):
         assert line.wait_exceeds(wait) <= (1 - part) * (1 + 1e-9)
         if wait > 0:
             assert line.wait_exceeds(wait * (1 - 1e-6)) >= (1 - part) * (1 - 1e-9)
-    line = mmc(load * servers, 1.0, servers)
-    assert line.response_exceeds(line.response_quantile_s(part)) == near(1 - part, rel=1e-9)
-    assert line.response_exceeds(0.0) == near(1.0)
+    for line in (mmc(load * servers, 1.0, servers), gimc(load * servers, 4.0, 1.0, servers)):
+        assert line.response_exceeds(line.response_quantile_s(part)) == near(1 - part, rel=1e-9)
+        assert line.response_exceeds(0.0) == near(1.0)
 
 
 @given(loads, counts)

@@ -73,12 +73,23 @@ def arrival_rate(value: float, name: str = "arrival_rate_per_s") -> float:
     return positive(number, name)
 
 
+MOST_LEVELS = 10_000_000
+"""The longest array of probabilities that is ever made."""
+
+
 def whole(value: float, name: str, least: int = 1) -> int:
     """A whole number of at least `least`."""
     number = finite(value, name)
     if number != int(number) or number < least:
         raise InputError(f"is {number:g}", f"give a whole number of at least {least}", field=name)
     return int(number)
+
+
+def levels(value: float, name: str, least: int = 1) -> int:
+    """A whole number of levels, each of which takes a place in memory."""
+    if (number := whole(value, name, least)) > MOST_LEVELS:
+        raise InputError(f"is {number:,}", f"give at most {MOST_LEVELS:,}", field=name)
+    return number
 
 
 def server_count(value: float, name: str = "servers") -> int:

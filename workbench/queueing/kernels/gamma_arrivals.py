@@ -7,8 +7,8 @@ from workbench.jit import kernel
 
 @kernel
 def _log_transform(rate_per_s, arrival_rate_per_s, arrival_scv):
-    """ln E[exp(-s gap)] of gamma gaps with mean 1/λ; an SCV of 0 is a clock."""
-    if arrival_scv == 0.0:
+    """ln E[exp(-s gap)] of gamma gaps with mean 1/λ; an SCV of 0, or of no size, is a clock."""
+    if arrival_scv < 1e-15:
         return -rate_per_s / arrival_rate_per_s
     return -math.log1p(rate_per_s * arrival_scv / arrival_rate_per_s) / arrival_scv
 
@@ -61,7 +61,7 @@ def _slope(zero, j, at_zero, service_rate_per_s, arrival_rate_per_s, arrival_scv
     apart = j - zero
     if apart == 0.0:
         return at_zero * per_unit
-    if arrival_scv == 0.0:
+    if arrival_scv < 1e-15:
         return -at_zero * math.expm1(-per_unit * apart) / apart
     return -at_zero * math.expm1(-math.log1p(arrival_scv * per_unit * apart) / arrival_scv) / apart
 

@@ -18,12 +18,16 @@ def rotation(arrival_s, queue, queues, service_s, switch_s, discipline, start_s,
     The server walks on past empty queues. Where a whole round takes no time (switch-overs of 0, nobody there), it
     stands still until the next arrival anywhere.
     """
-    head = np.zeros(queues + 1, dtype=np.int64)
+    head, end = np.zeros(queues, dtype=np.int64), np.zeros(queues, dtype=np.int64)
     for customer in range(queue.size):
-        head[queue[customer] + 1] += 1
-    head = np.cumsum(head)
-    end = head[1:].copy()
-    order = np.argsort(queue, kind="mergesort")
+        end[queue[customer]] += 1
+    for place in range(1, queues):
+        end[place] += end[place - 1]
+        head[place] = end[place - 1]
+    order, filled = np.empty(queue.size, dtype=np.int64), head.copy()
+    for customer in range(queue.size):
+        order[filled[queue[customer]]] = customer
+        filled[queue[customer]] += 1
     here, walk, idle_visits = 0, 0, 0
     now = 0.0
     left = arrival_s.size

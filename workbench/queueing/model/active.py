@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.queueing.checking import share, vector, whole
+from workbench.queueing.checking import levels, share, vector
 from workbench.queueing.kernels.at_once import count_probabilities
 from workbench.queueing.model.answer import Answer
 
@@ -58,7 +58,7 @@ def active_models(arrival_rates_per_s, active_s, models: int | None = None) -> A
     (46.2717, 58, (37, 56))
     """
     rates, times = vector(arrival_rates_per_s, "arrival_rates_per_s"), vector(active_s, "active_s", above=True)
-    count = max(rates.size, times.size) if models is None else whole(models, "models")
+    count = max(rates.size, times.size) if models is None else levels(models, "models")
     for values, name in ((rates, "arrival_rates_per_s"), (times, "active_s")):
         if values.size not in (1, count):
             raise InputError(f"holds {values.size} numbers for {count} models", "give one, or one each", field=name)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.queueing.checking import arrival_rate, not_negative, positive, stable, whole
+from workbench.queueing.checking import arrival_rate, levels, not_negative, positive, stable
 from workbench.queueing.kernels.levels import level_probabilities, mean_above
 from workbench.queueing.model.answer import Waiting, line
 
@@ -54,39 +54,39 @@ def batched_service(
     """
     arrivals, steps = arrival_rate(arrival_rate_per_s), positive(mean_steps, "mean_steps")
     fixed, each = not_negative(step_fixed_s, "step_fixed_s"), not_negative(step_per_job_s, "step_per_job_s")
-    batch = whole(max_batch, "max_batch")
+    batch = levels(max_batch, "max_batch")
     if fixed + each == 0:
         raise InputError("and step_per_job_s are both 0", "let a step take some time", field="step_fixed_s")
-    room = batch if places is None else whole(places, "places")
+    room = batch if places is None else levels(places, "places")
     if room < batch:
         raise InputError(f"is {room}, fewer than max_batch", "give at least max_batch places", field="places")
     running = np.minimum(np.arange(1, room + 1), batch)
     leave = running / (steps * (fixed + each * running))
     if places is None:
         stable("Batched service", arrivals, float(leave[-1]), "allow a larger batch")
-    levels = np.empty(room + 1)
-    level_probabilities(arrivals, leave, places is None, levels)
-    blocked = 0.0 if places is None else float(levels[-1])
+    inside = np.empty(room + 1)
+    level_probabilities(arrivals, leave, places is None, inside)
+    blocked = 0.0 if places is None else float(inside[-1])
     entering = arrivals * (1 - blocked)
     full = float(leave[-1])
     if places is None:
-        busy = mean_above(levels, 0)
-        queue = float(levels[-1]) * (arrivals / full) / (1 - arrivals / full)
-        waits = float(levels[-1])
+        busy = mean_above(inside, 0)
+        queue = float(inside[-1]) * (arrivals / full) / (1 - arrivals / full)
+        waits = float(inside[-1])
     else:
-        queue = mean_above(levels, batch)
-        busy = mean_above(levels, 0) - queue
-        waits = float(levels[batch:-1].sum()) / (1 - blocked)
+        queue = mean_above(inside, batch)
+        busy = mean_above(inside, 0) - queue
+        waits = float(inside[batch:-1].sum()) / (1 - blocked)
     return Batched(
         queue=f"M/M(n)/{batch}" + (f"/{room}" if places is not None else ""),
         kind="exact",
         arrivals="Poisson",
         service="exponential (in steps)",
         source="birth-death balance with rates that depend on the state; Kleinrock, Queueing Systems 1",
-        **line(entering, 1 - float(levels[0]), queue / entering, busy / entering),
+        **line(entering, 1 - float(inside[0]), queue / entering, busy / entering),
         offered_rate_per_s=arrivals,
         full_rate_per_s=full,
-        empty_probability=float(levels[0]),
+        empty_probability=float(inside[0]),
         wait_probability=waits,
         blocking_probability=blocked,
         mean_running=busy,

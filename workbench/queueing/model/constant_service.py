@@ -4,8 +4,17 @@ import math
 
 import numpy as np
 
-from workbench.errors import InputError
-from workbench.queueing.checking import arrival_rate, more_servers, not_negative, positive, server_count, share, stable
+from workbench.errors import InputError, UserError
+from workbench.queueing.checking import (
+    MOST_LEVELS,
+    arrival_rate,
+    more_servers,
+    not_negative,
+    positive,
+    server_count,
+    share,
+    stable,
+)
 from workbench.queueing.kernels.constant_service import md1_wait_cdf, md1_waiting_levels, mdc_mean_queue
 from workbench.queueing.model.answer import Waiting, line
 
@@ -28,7 +37,7 @@ class OneConstantServer(ConstantService):
     def wait_exceeds(self, wait_s: float) -> float:
         """P(wait > t)."""
         services = not_negative(wait_s, "wait_s") / self.service_s
-        return 1 - md1_wait_cdf(services, self.utilisation, self._levels(math.floor(services) + 1))
+        return max(0.0, 1 - md1_wait_cdf(services, self.utilisation, self._levels(math.floor(services) + 1)))
 
     def wait_quantile_s(self, part: float) -> float:
         """The wait that this share of customers does not exceed; 0 where that many do not wait at all."""
@@ -50,6 +59,11 @@ class OneConstantServer(ConstantService):
         return high * self.service_s
 
     def _levels(self, count: int) -> np.ndarray:
+        if count > MOST_LEVELS:
+            raise UserError(
+                f"The waits of M/D/1 are followed up to {MOST_LEVELS:,} services, and this asks for more at a load of "
+                f"{self.utilisation!r}; ask for a shorter wait or a smaller share."
+            )
         levels = np.empty(count)
         md1_waiting_levels(self.utilisation, levels)
         return levels

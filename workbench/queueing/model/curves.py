@@ -45,6 +45,8 @@ def curve(formula: Callable[..., Answer], *, wait_quantiles: Sequence[float] = (
         except Unstable as unstable:
             rows.append(row | {"unstable": str(unstable)})
             continue
+        if wait_quantiles and not hasattr(answer, "wait_quantile_s"):
+            raise UserError(f"No distribution of the wait is known for {answer.queue}; leave wait_quantiles out.")
         fields = {name: getattr(answer, name) for name in type(answer).model_fields}
         row |= {name: value for name, value in fields.items() if isinstance(value, _PLAIN)}
         row |= {f"wait_p{100 * part:g}_s": answer.wait_quantile_s(part) for part in wait_quantiles}

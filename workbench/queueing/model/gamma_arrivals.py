@@ -1,10 +1,9 @@
 """GI/M/c: exponential servers, arrivals of any burstiness with independent gamma gaps."""
 
-
 from workbench.queueing.checking import arrival_rate, more_servers, not_negative, positive, server_count, stable
 from workbench.queueing.kernels import gamma_arrivals
 from workbench.queueing.model.answer import Waiting, line
-from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s, response_exceeds
+from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s, quantile_of, response_exceeds
 
 
 class GammaArrivals(Waiting):
@@ -38,6 +37,10 @@ class GammaArrivals(Waiting):
         """P(wait and service together > t)."""
         rate = 1 / self.mean_wait_of_delayed_s
         return response_exceeds(self.wait_probability, rate, self.service_rate_per_s, response_s)
+
+    def response_quantile_s(self, part: float) -> float:
+        """The time in the system that this share of customers does not exceed."""
+        return quantile_of(self.response_exceeds, part, self.mean_response_s)
 
 
 def gimc(arrival_rate_per_s: float, arrival_scv: float, service_rate_per_s: float, servers: int) -> GammaArrivals:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.queueing.checking import arrival_rate, positive, server_count, whole
+from workbench.queueing.checking import arrival_rate, levels, positive, server_count
 from workbench.queueing.kernels.levels import level_probabilities, mean_above
 from workbench.queueing.model.answer import Waiting, line
 
@@ -37,13 +37,13 @@ def mmck(arrival_rate_per_s: float, service_rate_per_s: float, servers: int, pla
     0.202842884
     """
     arrivals, services = arrival_rate(arrival_rate_per_s), positive(service_rate_per_s, "service_rate_per_s")
-    c, room = server_count(servers), whole(places, "places")
+    c, room = server_count(servers), levels(places, "places")
     if room < c:
         raise InputError(f"is {room}, fewer than the {c} servers", "give at least one place per server", field="places")
-    levels = np.empty(room + 1)
-    level_probabilities(arrivals, services * np.minimum(np.arange(1, room + 1), c), False, levels)
-    entering = arrivals * float(levels[:-1].sum())
-    wait = mean_above(levels, c) / entering
+    inside = np.empty(room + 1)
+    level_probabilities(arrivals, services * np.minimum(np.arange(1, room + 1), c), False, inside)
+    entering = arrivals * float(inside[:-1].sum())
+    wait = mean_above(inside, c) / entering
     return LimitedRoom(
         queue=f"M/M/{c}/{room}",
         kind="exact",
@@ -52,6 +52,6 @@ def mmck(arrival_rate_per_s: float, service_rate_per_s: float, servers: int, pla
         source="birth-death balance; Gross & Harris, Fundamentals of Queueing Theory",
         **line(entering, entering / (c * services), wait, 1 / services),
         offered_rate_per_s=arrivals,
-        blocking_probability=float(levels[-1]),
-        empty_probability=float(levels[0]),
+        blocking_probability=float(inside[-1]),
+        empty_probability=float(inside[0]),
     )

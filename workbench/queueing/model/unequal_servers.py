@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.errors import InputError, UserError
-from workbench.queueing.checking import arrival_rate, stable, vector
+from workbench.queueing.checking import arrival_rate, levels, stable, vector
 from workbench.queueing.kernels.levels import level_probabilities
 from workbench.queueing.model.answer import Answer, Waiting, line
 from workbench.queueing.policy import fastest_first
@@ -65,6 +65,7 @@ def _classes(arrival_rate_per_s: float, service_rates_per_s, slots) -> _Classes:
         raise InputError(f"holds {counts.size} numbers for {rates.size} rates", "give one per rate", field="slots")
     if (counts != np.round(counts)).any():
         raise InputError("holds a fraction", "give whole numbers of slots", field="slots")
+    levels(math.fsum(counts), "slots")
     capacity = math.fsum(rates * counts)
     name = f"M/M/{int(counts.sum())} of {rates.size} rates"
     stable(name, arrivals, capacity, "add servers")
@@ -204,7 +205,7 @@ def fastest_free_bounds(arrival_rate_per_s: float, service_rates_per_s, slots=No
 
 def _mean_level(arrival_rate_per_s: float, rates_per_s: np.ndarray) -> float:
     leave = np.cumsum(rates_per_s)
-    levels = np.empty(leave.size + 1)
-    level_probabilities(arrival_rate_per_s, leave, True, levels)
+    inside = np.empty(leave.size + 1)
+    level_probabilities(arrival_rate_per_s, leave, True, inside)
     load = arrival_rate_per_s / leave[-1]
-    return math.fsum(np.arange(levels.size) * levels) + float(levels[-1]) * load / (1 - load)
+    return math.fsum(np.arange(inside.size) * inside) + float(inside[-1]) * load / (1 - load)

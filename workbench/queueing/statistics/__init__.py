@@ -3,9 +3,9 @@
 Nothing here knows queues; later rooms use it for any simulated number.
 """
 
-from workbench.queueing.statistics.batch_means import BatchMeans, batch_means
-from workbench.queueing.statistics.coverage import Coverage, coverage
+from workbench.queueing.statistics.batches import BatchMeans, batch_means
 from workbench.queueing.statistics.intervals import Interval, student_interval
+from workbench.queueing.statistics.promises import Coverage, coverage
 from workbench.queueing.statistics.replications import Replications, replicate, replication_seeds
 from workbench.queueing.statistics.warm_up import WarmUp, drop_share, mser
 

@@ -100,7 +100,7 @@ def aegaeon(model: Model, accelerator: Accelerator, deployment: Deployment) -> S
         accelerator=accelerator,
         deployment=deployment,
         kind=LINEAR,
-        coefficients=tuple(max(0.0, getattr(row, name)) for name in names),
+        coefficients=(*(max(0.0, getattr(row, name)) for name in names), 0.0),
         bound=bound_coefficients(model, accelerator, 1),
         box=Box(
             prefill=(_range("tokens", about.prompt_tokens), _range("total_tokens", about.total_tokens)),
@@ -143,6 +143,7 @@ def blitzscale(model: Model, accelerator: Accelerator, deployment: Deployment) -
             0.0,
             work.weight_bytes / rates.memory_bytes_per_s,
             work.context_bytes / rates.decode_attention_bytes_per_s,
+            0.0,
             0.0,
         ),
         bound=bound_coefficients(model, accelerator, deployment.tp),

@@ -123,8 +123,8 @@ def _check(model: Model, tp: int) -> None:
         kind = "mixture-of-experts" if model.experts else "latent-attention"
         raise UserError(
             f"The step time of {model.name} cannot be computed: it is a {kind} model ({model.parameters / 1e9:.0f} "
-            f"billion parameters, {model.active_parameters / 1e9:.0f} of them active), and only dense models with "
-            "ordinary KV heads are modelled; choose a dense model."
+            f"billion parameters, {model.active_parameters / 1e9:.0f} billion of them active), and only dense models "
+            "with ordinary KV heads are modelled; choose a dense model."
         )
     for count, what in (
         (model.heads, "attention heads"),

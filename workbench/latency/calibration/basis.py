@@ -21,7 +21,7 @@ class Peaks(Record):
     """Seconds at data-sheet peaks on one accelerator of a group: what one fitted multiple stands for.
 
     Attributes:
-        token_s, squared_token_s: matrix products of a prompt token; attention of half a squared token.
+        token_s, squared_token_s: matrix products of a prompt token; attention of a squared token, half of it masked.
         weights_s, context_token_s: reading all weights; reading one cached token.
     """
 
@@ -46,8 +46,8 @@ def peaks_of(model: Model, accelerator: Accelerator, tp: int) -> Peaks:
 def term_columns(phase: str, rows: pl.DataFrame, model: Model, accelerator: Accelerator) -> np.ndarray:
     """Seconds of every term of `TERMS` for every row, float64 (rows, terms).
 
-    Prompts: 1, products of their tokens, attention of (2·tokens·cached + tokens²) summed over prompts. Decode steps: 1,
-    weights, KV cache of all requests, requests.
+    Prompts: 1, products of their tokens but never less than reading the weights, attention of (2·tokens·cached +
+    tokens²) summed over prompts. Decode steps: 1, weights, KV cache of all requests, requests.
     """
     peaks = {tp: peaks_of(model, accelerator, tp) for tp in sorted({int(tp) for tp in rows["tp"]})}
     at = [peaks[int(tp)] for tp in rows["tp"]]
@@ -58,7 +58,7 @@ def term_columns(phase: str, rows: pl.DataFrame, model: Model, accelerator: Acce
         return np.column_stack(
             [
                 np.ones(len(at)),
-                batch * tokens * _each(at, "token_s"),
+                np.maximum(batch * tokens * _each(at, "token_s"), _each(at, "weights_s")),
                 squares * _each(at, "squared_token_s"),
             ]
         )
@@ -69,7 +69,7 @@ def term_columns(phase: str, rows: pl.DataFrame, model: Model, accelerator: Acce
 def linear_coefficients(
     prefill: Sequence[float] | None, decode: Sequence[float] | None, peaks: Peaks
 ) -> tuple[float, ...]:
-    """Fitted multiples as the six numbers of the linear kernel; NaN for a phase that was not fitted."""
+    """Fitted multiples as the numbers of the linear kernel; NaN for a phase that was not fitted."""
     nothing = (float("nan"),) * 3
     first = nothing if prefill is None else (
         prefill[0], prefill[1] * peaks.token_s, prefill[2] * peaks.squared_token_s,
@@ -77,7 +77,8 @@ def linear_coefficients(
     second = nothing if decode is None else (
         decode[0] + decode[1] * peaks.weights_s, decode[2] * peaks.context_token_s, decode[3],
     )  # fmt: skip
-    return (*first, *second)
+    least = float("nan") if prefill is None else prefill[1] * peaks.weights_s
+    return (*first, *second, least)
 
 
 def _each(peaks: Sequence[Peaks], name: str) -> np.ndarray:

@@ -74,9 +74,10 @@ def calibrate(
 ) -> Calibration:
     """Fit a step time to benchmark rows of one model on one kind of accelerator.
 
-    Prompts cost constant + a x matrix products + b x attention, decode steps constant + c x weights + d x KV cache +
-    e x requests, where products, attention, weights and cache are their times at data-sheet peaks: three to four
-    coefficients a phase, all of 0 or more. Weights are told from the constant only by rows of several TP.
+    Prompts cost constant + a x matrix products (or reading the weights, where that takes longer) + b x attention,
+    decode steps constant + c x weights + d x KV cache + e x requests, where products, attention, weights and cache are
+    their times at data-sheet peaks: three to four coefficients a phase, all of 0 or more. Weights are told from the
+    constant only by rows of several TP.
 
     Parameters:
         path: CSV, JSON Lines or Parquet with one measured step a row, in the columns phase (prefill, decode, mixed),

@@ -40,7 +40,7 @@ def benchmark_rows(path: str | Path, columns: Mapping[str, str] | None = None, u
     with readable(Path(path), LIMITS) as (_, facts):
         head = head_of(facts, str(path), LIMITS)
         wanted = _mapping(head, given)
-        rows = Rows(head, dict.fromkeys(wanted.values(), False), None, LIMITS)
+        rows = Rows(head, dict.fromkeys(wanted.values(), False), (0, None), LIMITS)
         table = rows.collect(rows.frame.select(ROW, *(pl.col(theirs).alias(ours) for ours, theirs in wanted.items())))
     table = table.rename({ROW: "row"})
     blank = pl.all_horizontal(pl.col(list(wanted)).is_null())

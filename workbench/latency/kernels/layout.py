@@ -45,11 +45,12 @@ LAYER_GEMMS = 4
 """Matrices of a layer: query/key/value, attention output, feed-forward in, feed-forward out; the head follows."""
 ROOFLINE_SIZE = GEMMS + (LAYER_GEMMS + 1) * GEMM_SIZE
 
-# Linear: a + b·tokens + c·(sum of squared lengths) for prompts, a + b·context + c·requests for a decode step.
+# Linear: a + max(least, b·tokens) + c·(sum of squared lengths) for prompts, a + b·context + c·requests for decoding.
 PREFILL_S = 0
 LINEAR_S_PER_TOKEN = 1
 LINEAR_S_PER_SQUARED_TOKEN = 2
 DECODE_S = 3
 LINEAR_S_PER_CONTEXT_TOKEN = 4
 LINEAR_S_PER_REQUEST = 5
-LINEAR_SIZE = 6
+PREFILL_LEAST_S = 6
+LINEAR_SIZE = 7

@@ -68,17 +68,17 @@ def prefill_attention_slow(
     return launch_s + step["prompts"] * s_per_prompt + both_slow(step["pairs"] * s_per_pair, moved, exponent)
 
 
-def linear_slow(step, prefill, decode):
+def linear_slow(step, prefill, decode, least=0.0):
     """Seconds by coefficients: prefill (s, s/token, s/token²) on tokens and squares, decode (s, s/token, s/request)."""
-    parts, intercepts = [], []
+    parts, fixed = [], []
     if step["tokens"]:
         squares = 2 * step["pairs"] - step["tokens"]
-        parts.append(prefill[0] + prefill[1] * step["tokens"] + prefill[2] * squares)
-        intercepts.append(prefill[0])
+        parts += [prefill[0], max(least, prefill[1] * step["tokens"]), prefill[2] * squares]
+        fixed.append(prefill[0] + least)
     if step["requests"]:
-        parts.append(decode[0] + decode[1] * step["context"] + decode[2] * step["requests"])
-        intercepts.append(decode[0])
-    return sum(parts) - (min(intercepts) if len(intercepts) == 2 else 0.0)
+        parts += [decode[0], decode[1] * step["context"], decode[2] * step["requests"]]
+        fixed.append(decode[0])
+    return sum(parts) - (min(fixed) if len(fixed) == 2 else 0.0)
 
 
 def bound_slow(step, flops, moved, peaks):

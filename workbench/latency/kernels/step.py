@@ -41,6 +41,7 @@ from workbench.latency.kernels.layout import (
     MESSAGES_S_PER_TOKEN,
     PREFILL_EXPONENT,
     PREFILL_LAUNCH_S,
+    PREFILL_LEAST_S,
     PREFILL_S,
     PREFILL_S_PER_CONTEXT_TOKEN,
     PREFILL_S_PER_PAIR,
@@ -101,15 +102,18 @@ def roofline_s(c, tokens, pairs, prompt_context, prompts, requests, context):
 
 @kernel
 def linear_s(c, tokens, pairs, prompt_context, prompts, requests, context):
-    """Fitted coefficients; a step of both kinds reads the weights once, so the smaller intercept is not added."""
+    """Fitted coefficients; a step of both kinds reads the weights once, so the smaller fixed part is not added.
+
+    Few tokens take as long as reading the weights, the least time of their products.
+    """
     prefill = decode = 0.0
     if tokens > 0.0:
-        squared = 2.0 * pairs - tokens
-        prefill = c[PREFILL_S] + tokens * c[LINEAR_S_PER_TOKEN] + squared * c[LINEAR_S_PER_SQUARED_TOKEN]
+        products = max(c[PREFILL_LEAST_S], tokens * c[LINEAR_S_PER_TOKEN])
+        prefill = c[PREFILL_S] + products + (2.0 * pairs - tokens) * c[LINEAR_S_PER_SQUARED_TOKEN]
     if requests > 0.0:
         decode = c[DECODE_S] + context * c[LINEAR_S_PER_CONTEXT_TOKEN] + requests * c[LINEAR_S_PER_REQUEST]
     if tokens > 0.0 and requests > 0.0:
-        return prefill + decode - min(c[PREFILL_S], c[DECODE_S])
+        return prefill + decode - min(c[PREFILL_S] + c[PREFILL_LEAST_S], c[DECODE_S])
     return prefill + decode
 
 

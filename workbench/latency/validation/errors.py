@@ -13,7 +13,10 @@ TOKEN_CLASSES = ((1, 16), (17, 128), (129, 512), (513, 1024), (1025, 1 << 20))
 def size_class(values: pl.Expr, classes: Sequence[tuple[int, int]], unit: str) -> pl.Expr:
     """The class that a size falls into ("129-512 tokens"), in order of size; the last class is open above."""
     names = [f"{least}-{most} {unit}" for least, most in classes[:-1]] + [f"over {classes[-1][0] - 1} {unit}"]
-    return values.cut([most for _, most in classes[:-1]], labels=names).cast(pl.Enum([*names, "all"]))
+    found = pl.lit(names[-1])
+    for name, (_, most) in reversed(list(zip(names, classes[:-1], strict=False))):
+        found = pl.when(values <= most).then(pl.lit(name)).otherwise(found)
+    return found.cast(pl.Enum([*names, "all"]))
 
 
 def errors_by_class(rows: pl.DataFrame, classes: Sequence[str], models: Sequence[str]) -> pl.DataFrame:

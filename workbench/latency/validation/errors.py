@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
 FITTED_TARGET, ROOFLINE_TARGET = 0.10, 0.15
@@ -54,8 +53,3 @@ def with_targets(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(
         fitted_met=pl.col("fitted_error") <= FITTED_TARGET, roofline_met=pl.col("roofline_error") <= ROOFLINE_TARGET
     )
-
-
-def relative(predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-    """predicted / measured - 1."""
-    return predicted / measured - 1.0

@@ -23,7 +23,7 @@ def gemm_seconds(rows: pl.DataFrame, rates: Rates, fit: GemmCoefficients | Launc
         fit: either of the two.
         dtype: number format of the weights; activations in and out count 16 bits.
     """
-    tokens, inner, outer = (rows[name].to_numpy() for name in ("tokens", "rows", "columns"))
+    tokens, inner, outer = _floats(rows, "tokens", "rows", "columns")
     if isinstance(fit, LaunchConstants):
         compute, memory, exponent = 1.0, 1.0, 0.0
         launch = np.full(len(tokens), fit.gemm_s)
@@ -46,9 +46,7 @@ def decode_attention_seconds(
     rows: pl.DataFrame, rates: Rates, fit: DecodeAttentionCoefficients | LaunchConstants, cache_bytes: float, kv: str
 ) -> np.ndarray:
     """Predicted seconds of decode attention (columns requests, heads, kv_heads, context, head_dim)."""
-    requests, kv_heads, context, width = (
-        rows[name].to_numpy() for name in ("requests", "kv_heads", "context", "head_dim")
-    )
+    requests, kv_heads, context, width = _floats(rows, "requests", "kv_heads", "context", "head_dim")
     token_bytes = 2 * kv_heads * width * bits_of(kv) / 8
     if isinstance(fit, LaunchConstants):
         per_request, launch, split = np.zeros(len(requests)), fit.decode_attention_s, 0.0
@@ -68,8 +66,8 @@ def prefill_attention_seconds(
     rows: pl.DataFrame, rates: Rates, fit: PrefillAttentionCoefficients | LaunchConstants, cache_bytes: float
 ) -> np.ndarray:
     """Predicted seconds of prompt attention (columns requests, heads, kv_heads, prompt, cached, head_dim)."""
-    requests, heads, kv_heads, prompt, cached, width = (
-        rows[name].to_numpy() for name in ("requests", "heads", "kv_heads", "prompt", "cached", "head_dim")
+    requests, heads, kv_heads, prompt, cached, width = _floats(
+        rows, "requests", "heads", "kv_heads", "prompt", "cached", "head_dim"
     )
     tokens, context = requests * prompt, requests * (prompt + cached)
     query_bytes, context_bytes = 4 * heads * width, 4 * kv_heads * width
@@ -88,3 +86,7 @@ def prefill_attention_seconds(
         query_bytes / rate + tile * pair_s, context_bytes / rate, launch, NOT_OVERLAPPED, seconds,
     )  # fmt: skip
     return seconds
+
+
+def _floats(rows: pl.DataFrame, *names: str) -> list[np.ndarray]:
+    return [rows[name].cast(pl.Float64).to_numpy() for name in names]

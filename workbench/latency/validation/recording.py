@@ -1,4 +1,7 @@
-"""For the project's keepers: fit all coefficients anew and write them and the statistics into the facts."""
+"""For the project's keepers: fit all coefficients anew and write them and the statistics into the facts.
+
+Run as `WORKBENCH_DATA=… python -m workbench.latency.validation.recording`.
+"""
 
 import json
 import math
@@ -98,3 +101,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return repr(float(f"{value:.4g}"))
     return json.dumps(value, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    for written in (record_collectives(), record_kernels(), record_statistics()):
+        print(written)

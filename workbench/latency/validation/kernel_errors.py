@@ -35,8 +35,8 @@ def kernel_errors() -> pl.DataFrame:
     """All sweeps: accelerator, kernel, format, shape, size, rows, median_s, errors of both models, targets met, why.
 
     *Fitted* is five coefficients a kernel; *roofline* is the profile's achievable rates and one launch constant. "all"
-    stands for the sum over finer classes. No coefficient was fitted to a held-out row, but which terms the formulas have
-    was chosen with held-out errors in view, and the profiles' achievable rates are medians of whole sweeps.
+    stands for the sum over finer classes. No coefficient was fitted to a held-out row, but which terms the formulas
+    have was chosen with held-out errors in view, and the profiles' achievable rates are medians of whole sweeps.
 
     Raises:
         MissingData: the measurements are not on this machine.

@@ -1,7 +1,14 @@
 # Two commands matter: `make reproduce` and `make test`. Each makes .venv when it is missing.
 PYTHON ?= python3
 BIN := .venv/bin
-TORCH := torch==2.13.0
+TORCH := $(shell grep '^torch==' constraints.txt)
+
+# What is installed, without the "+cpu" of a build; nothing where torch is missing.
+HAVE = $$($(BIN)/python -c 'from importlib.metadata import version; print("torch==" + version("torch").split("+")[0])' 2>/dev/null)
+OLD = import sys; sys.exit(sys.version_info >= (3, 11))
+
+# Tests of what should work, or say how to add torch, in a Python that has none.
+TORCHLESS := tests/test_face.py tests/catalogue/test_recorded.py tests/executor tests/profiles/test_measure.py workbench
 
 .PHONY: reproduce test lab gallery benchmark clean
 
@@ -21,20 +28,26 @@ test: .venv/.dev
 	$(BIN)/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
 	$(BIN)/python -m pytest -q -m "not real and not notebook and not ui"
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q tests/transfer/test_kernels.py
+	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -m "not real and not notebook and not ui" $(TORCHLESS)
 	$(BIN)/python -m pytest -q -m "real or notebook or ui"
 
 benchmark: .venv/.dev
 	$(BIN)/python -m pytest -q -s tests/benchmarks
 
 # torch comes from the CPU index on a user's machine, unless the pin already resolves without any index; without torch
-# everything but the real runs works, and those say so.
+# everything but the real runs works, and those say so. Another version than the pin does not count as torch: pip would
+# replace it by the large build that PyPI has.
 .venv/.lab: pyproject.toml constraints.txt
+	@if $(BIN)/python -c '$(OLD)' 2>/dev/null; then \
+		echo ".venv was made by $$($(BIN)/python --version), and 3.11 is needed: rm -r .venv, then make it again." >&2; exit 2; fi
+	@test -x $(BIN)/python || ! $(PYTHON) -c '$(OLD)' \
+	|| { echo "$(PYTHON) is $$($(PYTHON) --version), and 3.11 is needed: make PYTHON=python3.11, say." >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip show -q torch 2>/dev/null \
+	test "$(HAVE)" = "$(TORCH)" \
 	|| $(BIN)/python -m pip install -q -c constraints.txt --no-index --no-deps $(TORCH) 2>/dev/null \
 	|| $(BIN)/python -m pip install -q -c constraints.txt --no-deps $(TORCH) --index-url https://download.pytorch.org/whl/cpu \
-	|| echo "torch was not found; real runs will say 'not run' and how to add it."
-	if $(BIN)/python -m pip show -q torch 2>/dev/null; then extras=lab,torch; else extras=lab; fi; \
+	|| echo "$(TORCH) was not found; real runs will say 'not run' and how to add it."
+	if test "$(HAVE)" = "$(TORCH)"; then extras=lab,torch; else extras=lab; fi; \
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[$$extras]"
 	touch $@
 

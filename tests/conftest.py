@@ -1,13 +1,31 @@
-"""Fixtures for all tests: the shared data folder, a home and a cache of their own."""
+"""For all tests: the shared data folder, and a home and a cache of their own, but for compiled kernels.
+
+No test sees the user's measured profile, downloads or kept results. Machine code lies where it always lies, because its
+folders are named after what was compiled; so a second run of the tests need not compile again.
+"""
 
 import os
+import tempfile
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from workbench.paths import cache_folder
+
+collect_ignore = ["support"]  # modules that tests import, no tests; one of them blocks torch for its process
+
 hypothesis.settings.register_profile("workbench", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("workbench")
+
+# Set before any test module is imported: some ask for profiles or load numba, which reads its variable once.
+_own = tempfile.TemporaryDirectory(prefix="workbench-tests-")
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "kernels"))
+os.environ["WORKBENCH_HOME"], os.environ["WORKBENCH_CACHE"] = f"{_own.name}/home", f"{_own.name}/cache"
+
+
+def pytest_unconfigure() -> None:
+    _own.cleanup()
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +41,6 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Path:
-    """An empty user data folder, so that a test neither sees nor touches the user's own profile and downloads."""
+    """An empty user data folder of this test alone."""
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     return tmp_path / "home"

@@ -58,6 +58,7 @@ def test_machine_code_is_found_again_by_another_process(tmp_path, monkeypatch):
 def test_an_unwritable_cache_is_no_error(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
+    monkeypatch.setattr(config, "CACHE_DIR", "")
     monkeypatch.setenv("WORKBENCH_CACHE", str(blocked))
 
     @jit.kernel

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
@@ -81,13 +80,43 @@ def free_port():
 @contextlib.contextmanager
 def lab(root, start_timeout_s=60):
     """Yield the base URL of a JupyterLab with settings of its own, and stop its whole process group."""
-    home = pathlib.Path(tempfile.mkdtemp(prefix="ui-lab-"))
-    quiet = home / "settings" / "@jupyterlab" / "apputils-extension"
-    quiet.mkdir(parents=True)
-    (quiet / "notification.jupyterlab-settings").write_text(
-        json.dumps({"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True})
-    )
-    env = dict(
+    with tempfile.TemporaryDirectory(prefix="ui-lab-", ignore_cleanup_errors=True) as name:
+        home = pathlib.Path(name)
+        quiet = home / "settings" / "@jupyterlab" / "apputils-extension"
+        quiet.mkdir(parents=True)
+        (quiet / "notification.jupyterlab-settings").write_text(
+            json.dumps({"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True})
+        )
+        with open(home / "lab.log", "w") as log:
+            port = free_port()
+            process = subprocess.Popen(
+                _command(root, port), env=_environment(home), stdout=log, stderr=log, start_new_session=True
+            )
+            try:
+                yield _answering(f"http://127.0.0.1:{port}", process, home / "lab.log", start_timeout_s)
+            finally:
+                _end(process)
+
+
+def _command(root, port):
+    return [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={root}",
+        "--LabApp.expose_app_in_browser=True",
+        "--LabApp.extension_manager=readonly",
+    ]
+
+
+def _environment(home):
+    return dict(
         os.environ,
         JUPYTER_CONFIG_DIR=str(home / "config"),
         JUPYTER_DATA_DIR=str(home / "data"),
@@ -97,48 +126,28 @@ def lab(root, start_timeout_s=60):
         JUPYTERLAB_SETTINGS_DIR=str(home / "settings"),
         JUPYTERLAB_WORKSPACES_DIR=str(home / "workspaces"),
     )
-    port = free_port()
-    log_path = home / "lab.log"
-    with open(log_path, "w") as log:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "jupyterlab",
-                "--no-browser",
-                "--allow-root",
-                "--ip=127.0.0.1",
-                f"--port={port}",
-                "--ServerApp.port_retries=0",
-                f"--IdentityProvider.token={TOKEN}",
-                f"--ServerApp.root_dir={root}",
-                "--LabApp.expose_app_in_browser=True",
-                "--LabApp.extension_manager=readonly",
-            ],
-            env=env,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        base = f"http://127.0.0.1:{port}"
-        try:
-            deadline = time.monotonic() + start_timeout_s
-            while True:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"JupyterLab did not start:\n{log_path.read_text()}")
-                with contextlib.suppress(OSError):
-                    urllib.request.urlopen(f"{base}/api/status?token={TOKEN}", timeout=2).read()
-                    break
-                time.sleep(0.2)
-            yield base
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-    shutil.rmtree(home, ignore_errors=True)
+
+
+def _answering(base, process, log, timeout_s):
+    """The same address, once the server answers there."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{base}/api/status?token={TOKEN}", timeout=2).read()
+            return base
+        time.sleep(0.2)
+
+
+def _end(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(15)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def open_notebook(page, base, name, timeout_ms=60_000):

@@ -1,9 +1,12 @@
 """Execute a notebook and find the errors that a green run can hide."""
 
+import tempfile
+
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from traitlets import default
+from traitlets.config import Config
 
 STATE = "application/vnd.jupyter.widget-state+json"
 
@@ -33,11 +36,17 @@ def hidden_errors(nb) -> list[str]:
 
 
 def check(path, timeout_s: float = 300) -> nbformat.NotebookNode:
-    """Execute a notebook, raise for any error, hidden or not, and hand the executed notebook back."""
+    """Execute a notebook, raise for any error, hidden or not, and hand the executed notebook back.
+
+    The files that its kernel is spoken to through lie in a folder of this run alone, gone when it ends.
+    """
     nb = nbformat.read(path, as_version=4)
     if nb.metadata.get("widgets") or any(cell.get("outputs") for cell in nb.cells):
         raise AssertionError(f"{path}: stored outputs or widget state; run nbstripout")
-    NotebookClient(nb, kernel_name="python3", kernel_manager_class=LocalKernels, timeout=timeout_s).execute()
+    with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
+        config = Config({"LocalKernels": {"ip": f"{folder}/kernel"}})
+        client = {"kernel_name": "python3", "kernel_manager_class": LocalKernels, "config": config}
+        NotebookClient(nb, timeout=timeout_s, **client).execute()
     if errors := hidden_errors(nb):
         raise AssertionError(f"{path}: {errors[0]}")
     return nb

@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(capsys,
     (tmp_path / "file").write_text("")
     code, _, said = reproduce(capsys, tmp_path / "file")
     assert code == 2
-    assert said == f"workbench: {tmp_path / 'file'} cannot be made (File exists); give another --out.\n"
+    assert said == f"workbench: {tmp_path / 'file'} is not a folder; give another --out.\n"
 
 
 def test_a_folder_without_write_permission_is_refused(capsys, tmp_path, monkeypatch):

@@ -72,12 +72,14 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from workbench.cli.pages import file_name, write_page
+    from workbench.cli.places import require_writable
     from workbench.cli.tables import progress, show
     from workbench.face import experiment
-    from workbench.figures.pages import file_name, write_page
 
     entry = experiment(options.id)
     settings = dict(_setting(text) for text in options.settings)
+    folder = require_writable(options.out, "give another --out")
     with progress() as tell:
         result = entry.run(
             options.backend, seed=options.seed, replications=options.replications, quick=options.quick,
@@ -87,7 +89,6 @@ def _run(options: argparse.Namespace) -> None:
         from workbench.catalogue.recorded import record
 
         print(f"Recorded in {record(result.outcome)}")
-    folder = Path(options.out)
     page = write_page(result.outcome, entry.title, entry.question, folder)
     saved = result.save(folder / file_name(result.outcome))
     print(result.sentence + "\n")

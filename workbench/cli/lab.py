@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from workbench import paths
-from workbench.cli.places import writable_folder
+from workbench.cli.places import require_writable
 from workbench.errors import MissingExtra, UserError, WorkbenchError
 from workbench.paths import write_atomic
 
@@ -43,7 +43,7 @@ def copy_notebooks(source: Path, target: Path) -> Path:
     """
     if not any(source.glob("*.ipynb")):
         raise UserError(f"No notebooks are installed in {source}; reinstall the workbench.")
-    writable_folder(target, "give another folder with --copy-to")
+    require_writable(target, "give another folder with --copy-to")
     noted = _noted(target / _MANIFEST)
     kept = []
     for notebook in sorted(source.glob("*.ipynb")):

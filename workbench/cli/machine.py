@@ -4,7 +4,7 @@ import argparse
 import importlib.util
 import platform
 
-from workbench.cli.places import writable_folder
+from workbench.cli.places import require_writable
 from workbench.errors import UserError, WorkbenchError, install_command
 from workbench.paths import cache_folder, facts_folder, trace_folders
 
@@ -99,7 +99,7 @@ def _warm(_: argparse.Namespace) -> None:
 
     if numba.config.DISABLE_JIT:
         raise UserError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it and run `workbench warm` again.")
-    folder = writable_folder(jit.kernels_folder(), "set WORKBENCH_CACHE to a folder that can be written")
+    folder = require_writable(jit.kernels_folder(), "set WORKBENCH_CACHE to a folder that can be written")
     with progress() as tell:
         missed = warm(tell)
     if missed:

@@ -6,18 +6,17 @@ from pathlib import Path
 from workbench.errors import UserError
 
 
-def writable_folder(path: str | Path, remedy: str) -> Path:
-    """Make a folder, or refuse in one sentence what cannot be written to.
+def require_writable(path: str | Path, remedy: str) -> Path:
+    """Refuse a folder that could not be written to, or not be made, in one sentence; nothing is made yet.
 
     Parameters:
-        path: of the folder; those above it are made too.
+        path: of the folder, which need not exist.
         remedy: what to do if it cannot be used, as a clause.
     """
     folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made ({error.strerror}); {remedy}.") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{folder} cannot be written to; {remedy}.")
+    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise UserError(f"{place} is not a folder; {remedy}.")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{place} cannot be written to; {remedy}.")
     return folder

@@ -9,7 +9,7 @@ from workbench.catalogue import reporting, running, spec, storing
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import Spec
 from workbench.cli import pages
-from workbench.cli.places import writable_folder
+from workbench.cli.places import require_writable
 from workbench.cli.tables import progress
 from workbench.errors import UnknownName, WorkbenchError
 from workbench.paths import write_atomic
@@ -24,7 +24,7 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
     specs = _specs(paper)
     if gallery:
         pages.require_chrome("--gallery")
-    writable_folder(out, "give another --out")
+    require_writable(out, "give another --out")
     outcomes: list[Outcome] = []
     failures: dict[str, str] = {}
     with progress(len(specs)) as tell:

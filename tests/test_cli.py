@@ -57,6 +57,10 @@ def test_run_writes_a_page_that_works_offline_and_tables(capsys, tmp_path):
         (["data", "fetch", "burstgpt"], "workbench: There is no"),
         (["measure", "--seconds", "-1"], "workbench: "),
         (["measure", "--listen", "127.0.0.1:x"], "workbench: --listen takes ADDRESS"),
+        (["measure", "--listen", "127.0.0.1:65536"], "workbench: --listen takes ADDRESS"),
+        (["measure", "--listen", "127.0.0.1:²"], "workbench: --listen takes ADDRESS"),
+        (["trace", "convert", "azure-code-2023-like", "/dev/null/x.csv"], "workbench: /dev/null is not a folder; give"),
+        (["trace", "fit", "azure-code-2023-like", "--draw", "/dev/null/x.csv"], "workbench: /dev/null is not a folder"),
     ],
 )
 def test_what_the_user_can_mend_exits_with_2_and_one_sentence(capsys, tmp_path, monkeypatch, arguments, sentence):

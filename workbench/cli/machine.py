@@ -50,8 +50,8 @@ def _measure(options: argparse.Namespace) -> None:
 
     if options.listen is not None:
         address, _, port = options.listen.partition(":")
-        if port and not port.isdigit():
-            raise UserError(f"--listen takes ADDRESS or ADDRESS:PORT, got {options.listen!r}.")
+        if port and not (port.isdecimal() and int(port) < 2**16):
+            raise UserError(f"--listen takes ADDRESS or ADDRESS:PORT, a port up to 65535, got {options.listen!r}.")
 
         def ready(address: str, port: int, token: str) -> None:
             command = f"workbench measure --peer {address}:{port} --token {token}"

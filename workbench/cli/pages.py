@@ -13,6 +13,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
 from workbench.errors import MissingExtra, UserError
 from workbench.figures import draw
+from workbench.figures.base import BUTTONS
 from workbench.figures.text import below_html, escape
 from workbench.paths import write_atomic
 
@@ -34,9 +35,7 @@ def write_page(outcome: Outcome, title: str, question: str, folder: str | Path) 
     library = folder / f"plotly-{get_plotlyjs_version()}.min.js"
     if not library.is_file():
         write_atomic(library, get_plotlyjs())
-    plot = draw(outcome).to_html(
-        full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False}
-    )
+    plot = draw(outcome).to_html(full_html=False, include_plotlyjs=False, config=dict(BUTTONS))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'

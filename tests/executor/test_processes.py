@@ -6,18 +6,23 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 
 import psutil
 import pytest
 import worker_tasks
 
-from workbench.errors import MissingExtra, UserError
+from workbench.errors import InputError, MissingExtra, UserError
 from workbench.executor.faults import RunFailed
 from workbench.executor.gathering import gather
 from workbench.executor.processes import LARGEST_POOL, Pool
 from workbench.executor.watching import Died, Done, Due, Hung, Said, watch
 
-real = [pytest.mark.torch, pytest.mark.real]
+real = [
+    pytest.mark.torch,
+    pytest.mark.real,
+    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: real runs need it"),
+]
 
 
 def first(kind, workers, pool, **options):
@@ -36,8 +41,42 @@ def test_without_torch_the_command_that_adds_it(monkeypatch):
     assert caught.value.extra == "torch"
 
 
+def test_listing_the_modules_neither_needs_torch_nor_leaves_one_thread():
+    """Whoever imports them all (a documentation tool, the doctests) may lack torch, and keeps its threads if not."""
+    code = (
+        "import importlib, os, pkgutil, sys, workbench.executor as room\n"
+        "sys.modules['torch'] = None\n"
+        "for module in pkgutil.walk_packages(room.__path__, 'workbench.executor.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "print(os.environ.get('OMP_NUM_THREADS'))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (run.stdout.strip(), run.stderr) == ("None", "")
+
+
+@pytest.mark.parametrize("size", [0, -1, LARGEST_POOL + 1, 2.5, "a", None])
+def test_impossible_sizes_are_refused(size, monkeypatch):
+    monkeypatch.setattr("workbench.executor.needs.find_spec", lambda name: name)
+    with pytest.raises(InputError, match=r"size': is .* from 1 to 64"):
+        Pool(size)
+
+
 class TestPool:
     pytestmark = real
+
+    @pytest.mark.parametrize("threads", [None, "3"])
+    def test_starting_workers_leaves_the_program_as_it_was(self, monkeypatch, threads):
+        if threads is None:
+            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        else:
+            monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        main = sys.modules["__main__"]
+        with Pool(1) as own, own.lease(1) as workers:
+            workers[0].give(worker_tasks.threads)
+            assert gather(workers, own.beats, 30) == [(1, "1")]
+        assert os.environ.get("OMP_NUM_THREADS") == threads
+        assert sys.modules["__main__"] is main
 
     def test_workers_have_one_thread(self, pool):
         with pool.lease(2) as workers:
@@ -87,18 +126,13 @@ class TestPool:
                 worker.give(worker_tasks.remember, 0)
             assert len(gather(workers, pool.beats, 30)) == 2
 
-    def test_a_death_is_noticed_within_a_tenth_of_a_second(self, pool):
-        taken_s = []
-        for _ in range(3):  # a loaded machine may miss it once
-            with pool.lease(1) as workers:
-                workers[0].give(worker_tasks.wait)
-                first(Said, workers, pool)
-                killed_s = time.monotonic()
-                workers[0].kill()
-                taken_s.append(first(Died, workers, pool).at_s - killed_s)
-            if taken_s[-1] <= 0.1:
-                return
-        pytest.fail(f"noticed after {taken_s} s")
+    def test_a_death_is_noticed_without_waiting_for_a_heartbeat(self, pool):
+        """By the sentinel, with a heartbeat of an hour; how soon, tests/benchmarks print."""
+        with pool.lease(1) as workers:
+            workers[0].give(worker_tasks.wait)
+            first(Said, workers, pool)
+            workers[0].kill()
+            assert first(Died, workers, pool, heartbeat_s=3600.0).worker == 0
 
     def test_a_stopped_process_is_noticed_and_ended(self, pool):
         with pool.lease(2) as workers:
@@ -108,7 +142,7 @@ class TestPool:
             workers[1].stop()
             event = first(Hung, workers, pool, heartbeat_s=0.6)
             assert event.worker == 1
-            assert 0.3 <= event.at_s - stopped_s < 5
+            assert event.at_s - stopped_s >= 0.3
             stopped = psutil.Process(workers[1].process.pid)
         assert not stopped.is_running()
 
@@ -153,16 +187,26 @@ class TestPool:
         thread.join()
         assert not psutil.pid_exists(pid)
 
-    def test_a_pool_leaves_nothing_behind(self):
-        before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    def test_a_pool_leaves_no_process_behind(self):
         with Pool(2) as pool:
             with pool.lease(2):
                 pids = pool.pids()
             assert all(psutil.pid_exists(pid) for pid in pids)
         assert not any(psutil.pid_exists(pid) for pid in pids)
         assert pool.pids() == []
-        if before:
-            assert set(os.listdir("/dev/shm")) <= before
+
+    @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="anonymous shared memory needs Linux")
+    def test_memory_of_blocks_goes_with_its_process(self, pool):
+        """A segment has no name of its own in any file system: it is deleted from the start and held by a handle."""
+        with pool.lease(1) as workers:
+            workers[0].give(worker_tasks.hold_blocks, 1 << 16)
+            (handle,) = gather(workers, pool.beats, 30)
+            segment = os.readlink(f"/proc/{workers[0].process.pid}/fd/{handle}")
+            assert segment == "/memfd:workbench-blocks (deleted)"
+            place = f"/proc/{workers[0].process.pid}"
+            workers[0].kill()
+            assert first(Died, workers, pool).worker == 0
+        assert not os.path.exists(place)
 
     def test_workers_end_with_their_parent(self, tmp_path):
         script = tmp_path / "killed.py"
@@ -181,11 +225,6 @@ class TestPool:
         while alive := [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]:
             assert time.monotonic() < deadline, f"{alive} outlived their parent"
             time.sleep(0.05)
-
-    @pytest.mark.parametrize("size", [0, LARGEST_POOL + 1])
-    def test_impossible_sizes_are_refused(self, size):
-        with pytest.raises(UserError, match=f"got {size}"):
-            Pool(size)
 
     def test_a_pool_that_is_too_small_says_so(self, pool):
         with pytest.raises(UserError, match="has 4 processes and the run needs 5"), pool.lease(5):

@@ -71,9 +71,9 @@ def test_the_limits_hold_whatever_is_asked(step_s, bytes_per_s, message_bytes, l
 
 
 def test_impossible_measurements_are_refused():
-    with pytest.raises(UserError, match="at least 2 processes"):
+    with pytest.raises(UserError, match=r"processes'.*of 2 or more"):
         measure_ceilings(1)
-    with pytest.raises(UserError, match="got 0"):
+    with pytest.raises(UserError, match=r"block_bytes'.*is 0"):
         measure_ceilings(2, block_bytes=0)
 
 
@@ -82,6 +82,7 @@ def test_impossible_measurements_are_refused():
 def test_ceilings_of_this_machine(pool):
     """A library cannot beat the plain socket by much, nor a socket a plain copy."""
     found = measure_ceilings(2, block_bytes=1 << 20, total_bytes=1 << 24, pool=pool)
-    assert 1e7 < found.gloo_pair_bytes_per_s < 3 * found.raw_pair_bytes_per_s
+    assert (found.processes, found.block_bytes) == (2, 1 << 20)
+    assert found.gloo_pair_bytes_per_s < 3 * found.raw_pair_bytes_per_s
     assert found.raw_pair_bytes_per_s < 3 * found.copy_bytes_per_s
-    assert 0 < found.lateness_s < 0.5
+    assert found.lateness_s > 0

@@ -29,3 +29,11 @@ def wait(desk):
         return desk.hear()
     except CalledOff as reason:
         return f"called off: {reason}"
+
+
+def hold_blocks(desk, size):
+    """Keep memory for one block, and say by which handle."""
+    from workbench.executor.blocks import Blocks
+
+    desk.kept["blocks"] = Blocks((size,))
+    return desk.kept["blocks"].handle

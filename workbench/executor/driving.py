@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from workbench.executor.faults import Kill, RunFailed, Stop
 from workbench.executor.processes import Worker
 from workbench.executor.relay import Plan, Report, relay
-from workbench.executor.watching import Died, Done, Due, Failed, Hung, Said, watch
+from workbench.executor.watching import Died, Done, Due, Failed, Hung, Said, StopWanted, watch
 
 LEAD_S = 0.1
 GRACE_S = 0.5
@@ -39,6 +39,7 @@ def drive(
     *,
     timeout_s: float,
     heartbeat_s: float,
+    stop: StopWanted = None,
 ) -> Drive:
     """Run the plans, one a worker, and return when all have ended or a lost process has made the others hand in.
 
@@ -49,19 +50,21 @@ def drive(
         drills: faults to be caused at times after the agreed start.
         timeout_s: longest time from the start to the end.
         heartbeat_s: silence after which a worker counts as hung.
+        stop: says whether the run is to end.
 
-    Errors: `RunFailed` when the run takes too long, or a worker fails while no process was lost.
+    Errors: `RunFailed` when the run takes too long, or a worker fails while no process was lost; `RunStopped` when
+        `stop` says so.
     """
     for worker in workers:
         worker.give(relay, plans[worker.number])
-    said = all_said(workers, beats, timeout_s)
+    said = all_said(workers, beats, timeout_s, stop)
     for worker in workers:
         worker.tell(tuple(said[member.number] for member in workers))
-    all_said(workers, beats, timeout_s)
+    all_said(workers, beats, timeout_s, stop)
     start_s = time.monotonic() + LEAD_S
     for worker in workers:
         worker.tell(start_s)
-    return _Run(workers, start_s, drills, timeout_s).watched(beats, heartbeat_s)
+    return _Run(workers, start_s, drills, timeout_s).watched(beats, heartbeat_s, stop)
 
 
 class _Run:
@@ -78,8 +81,9 @@ class _Run:
         self._caused: dict[int, float] = {}
         self._ended = Drive(start_s, {}, [])
 
-    def watched(self, beats, heartbeat_s: float) -> Drive:
-        for event in watch(list(self._workers.values()), beats, alarms=self._alarms, heartbeat_s=heartbeat_s):
+    def watched(self, beats, heartbeat_s: float, stop: StopWanted) -> Drive:
+        workers = list(self._workers.values())
+        for event in watch(workers, beats, alarms=self._alarms, heartbeat_s=heartbeat_s, stop=stop):
             match event:
                 case Done(node, report):
                     self._done(node, report)
@@ -134,10 +138,10 @@ class _Run:
                 raise RunFailed(f"A link of node {node} failed while all processes live ({report.error}).")
 
 
-def all_said(workers: Sequence[Worker], beats, timeout_s: float) -> dict[int, Any]:
+def all_said(workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None) -> dict[int, Any]:
     """What each worker says, once all have spoken: first where its memory is, then that it is ready to start."""
     said: dict[int, Any] = {}
-    for event in watch(workers, beats, alarms=[time.monotonic() + timeout_s]):
+    for event in watch(workers, beats, alarms=[time.monotonic() + timeout_s], stop=stop):
         match event:
             case Said(node, value):
                 said[node] = value

@@ -1,38 +1,36 @@
 """Faults that a drill plants in a real run, and the errors that a lost process ends in."""
 
-from pydantic import Field
-
 from workbench.errors import WorkbenchError
-from workbench.records import Record
+from workbench.records import Asked, NotNegative, ZeroOrMore
 
 
-class Kill(Record):
+class Kill(Asked):
     """End the process of a node at a time after the start (SIGKILL): it dies as a machine would, without a word."""
 
-    node: int = Field(ge=0)
-    at_s: float = Field(ge=0)
+    node: ZeroOrMore
+    at_s: NotNegative
 
 
-class Stop(Record):
+class Stop(Asked):
     """Stop the process of a node at a time after the start (SIGSTOP): it hangs with its connections open."""
 
-    node: int = Field(ge=0)
-    at_s: float = Field(ge=0)
+    node: ZeroOrMore
+    at_s: NotNegative
 
 
-class Flip(Record):
+class Flip(Asked):
     """Change one byte of a block when it reaches a node, before the node passes it on."""
 
-    node: int = Field(ge=0)
-    block: int = Field(ge=0)
+    node: ZeroOrMore
+    block: ZeroOrMore
 
 
-class Swap(Record):
+class Swap(Asked):
     """Let the bytes of two blocks change places at a node once it has received both."""
 
-    node: int = Field(ge=0)
-    block: int = Field(ge=0)
-    other: int = Field(ge=0)
+    node: ZeroOrMore
+    block: ZeroOrMore
+    other: ZeroOrMore
 
 
 Fault = Kill | Stop | Flip | Swap
@@ -70,3 +68,10 @@ class BlocksLost(ProcessLost):
 
 class RunFailed(WorkbenchError):
     """A worker raised an error or the run took longer than it may."""
+
+
+class RunStopped(WorkbenchError):
+    """Whoever started the run asked for its end."""
+
+    def __init__(self):
+        super().__init__("The real run was stopped before it was finished; nothing of it is kept.")

@@ -15,9 +15,13 @@ from workbench.errors import UserError
 from workbench.executor.desk import CallOff, Reply, Task, Word, serve
 from workbench.executor.faults import RunFailed
 from workbench.executor.needs import require_torch
+from workbench.records import whole
 
 START_S = 60.0
 LARGEST_POOL = 64
+PRELOADED = ["torch", "torch.distributed", "workbench.executor.relay"]
+"""What the fork server imports once, so that every worker forked from it starts with torch loaded."""
+
 _starting = threading.Lock()
 
 
@@ -34,7 +38,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         arguments = (number, theirs, beats)
         self.process = context.Process(target=serve, args=arguments, name=f"workbench-worker-{number}", daemon=True)
-        with _without_main():
+        with _as_workers_should_find_it():
             self.process.start()
         theirs.close()
 
@@ -80,21 +84,22 @@ class Pool:
     script or notebook is not run again in them, so no `if __name__ == "__main__"` is needed. They are daemons, end when
     the pool is closed, and also when the parent disappears.
 
+    Python has one fork server a process: `set_forkserver_preload` applies to the whole program, and where the program
+    has started the server itself before the first pool, workers import torch each for themselves, which takes longer.
+
     Parameters:
         size: number of workers.
 
-    Errors: `MissingExtra` without torch; `UserError` for an impossible size.
+    Errors: `MissingExtra` without torch; `InputError` for an impossible size.
     """
 
     def __init__(self, size: int):
         require_torch("A real run")
-        if not 1 <= size <= LARGEST_POOL:
-            raise UserError(f"A pool has 1 to {LARGEST_POOL} processes, got {size}; choose a size in that range.")
-        self.size = size
+        self.size = whole(size, "size", 1, LARGEST_POOL)
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context = multiprocessing.get_context(method)
         if method == "forkserver":
-            self._context.set_forkserver_preload(["workbench.executor.preload"])
+            self._context.set_forkserver_preload(PRELOADED)
         self.beats = self._context.RawArray("d", size)
         self._workers: list[Worker] = []
         self._lease = threading.Lock()
@@ -156,12 +161,21 @@ def _await_ready(worker: Worker, deadline: float) -> None:
 
 
 @contextmanager
-def _without_main() -> Iterator[None]:
-    """Hide the user's `__main__` for the moment of a start, or the child would run the script again from its top."""
+def _as_workers_should_find_it() -> Iterator[None]:
+    """The program as a worker is to find it, for the moment of a start, with a lock round it.
+
+    Two things are changed for the whole program and put back at once. `sys.modules["__main__"]` is an empty module, or
+    the child would run the user's script again from its top; another thread that looks for `__main__` in that moment
+    (to unpickle, say) does not find its names. And `OMP_NUM_THREADS` is 1 for a fork server that is started now, since
+    OpenMP reads it when it is loaded: equal thread counts are what makes outputs comparable bit for bit.
+    """
     with _starting:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
+        main, threads = sys.modules["__main__"], os.environ.get("OMP_NUM_THREADS")
+        sys.modules["__main__"], os.environ["OMP_NUM_THREADS"] = types.ModuleType("__main__"), "1"
         try:
             yield
         finally:
             sys.modules["__main__"] = main
+            os.environ.pop("OMP_NUM_THREADS")
+            if threads is not None:
+                os.environ["OMP_NUM_THREADS"] = threads

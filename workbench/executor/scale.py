@@ -10,7 +10,7 @@ import psutil
 
 from workbench.errors import UserError
 from workbench.executor.ceilings import Ceilings
-from workbench.records import Record
+from workbench.records import Asked, Positive, positive
 
 SUM_SHARE = 0.4
 """Half of what the machine could carry before links miss their deadlines: more bytes would prove nothing more."""
@@ -21,7 +21,7 @@ LARGEST_THETA = 100.0
 MEMORY_SHARE = 0.25
 
 
-class Scale(Record):
+class Scale(Asked):
     """Two factors, 1 and 1 for a run at full size.
 
     Attributes:
@@ -29,8 +29,8 @@ class Scale(Record):
         theta: seconds of the run over full-size seconds.
     """
 
-    sigma: float = 1.0
-    theta: float = 1.0
+    sigma: Positive = 1.0
+    theta: Positive = 1.0
 
     def bytes(self, full_bytes: float) -> int:
         """Bytes of the run that stand for so many full-size bytes."""
@@ -65,11 +65,12 @@ def choose_scale(
         ceilings: of this machine with as many processes as the run has.
         memory_bytes: memory that all copies may take; by default a quarter of what is free.
 
-    Errors: `UserError` when θ would exceed 100, with the arithmetic.
+    Errors: `UserError` when θ would exceed 100, with the arithmetic; `InputError` for a number that is not above 0.
 
     Source: chosen from measurements on two cores: beyond 0.8 of the unpaced sum links miss their deadlines (we stay at
     half of that), and a mean lateness of 5 % of a step keeps a run within 10 % of its model.
     """
+    positive(step_s, "step_s"), positive(message_bytes, "message_bytes"), positive(bytes_per_s, "bytes_per_s")
     shortest_s = max(SHORTEST_STEP_S, ceilings.lateness_s / OVERHEAD)
     theta = max(1.0, shortest_s / step_s)
     if theta > LARGEST_THETA:
@@ -78,7 +79,11 @@ def choose_scale(
             f"have to be stretched {theta:.0f} times, more than {LARGEST_THETA:.0f}; use fewer blocks, a larger "
             "message or slower links."
         )
-    room_bytes = MEMORY_SHARE * psutil.virtual_memory().available if memory_bytes is None else memory_bytes
+    room_bytes = (
+        MEMORY_SHARE * psutil.virtual_memory().available
+        if memory_bytes is None
+        else positive(memory_bytes, "memory_bytes")
+    )
     by_rate = (ceilings.processes - 1) * bytes_per_s / theta / (SUM_SHARE * ceilings.sum_bytes_per_s)
     by_memory = ceilings.processes * message_bytes / room_bytes
     return Scale(sigma=_rounded_up(max(1.0, by_rate, by_memory)), theta=theta)

@@ -1,12 +1,16 @@
 """Watching over workers: what they say, that they have died, that they have stopped giving signs of life."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
 from workbench.executor.desk import BEAT_S
+from workbench.executor.faults import RunStopped
 from workbench.executor.processes import Worker
+
+LOOK_S = 0.1
+"""Longest sleep of a watcher at a stretch."""
 
 HEARTBEAT_S = 1.0
 """A worker that gives no sign of life for this long counts as hung; workers stamp one every 0.05 s."""
@@ -55,9 +59,17 @@ class Due(NamedTuple):
 
 Event = Said | Done | Failed | Died | Hung | Due
 
+StopWanted = Callable[[], bool] | None
+"""Asked ten times a second whether the run is to end; it may also raise an error of its own."""
+
 
 def watch(
-    workers: Sequence[Worker], beats, *, alarms: Sequence[float] = (), heartbeat_s: float = HEARTBEAT_S
+    workers: Sequence[Worker],
+    beats,
+    *,
+    alarms: Sequence[float] = (),
+    heartbeat_s: float = HEARTBEAT_S,
+    stop: StopWanted = None,
 ) -> Iterator[Event]:
     """Yield what happens to workers, as it happens, for as long as the caller listens.
 
@@ -70,17 +82,22 @@ def watch(
         beats: the pool's shared array of signs of life.
         alarms: instants of `time.monotonic` at which the caller wants to be woken; it may append more while it listens.
         heartbeat_s: see `HEARTBEAT_S`.
+        stop: see `StopWanted`.
+
+    Errors: `RunStopped` when `stop` says so. The workers' lease then ends those that are busy.
     """
     watched = {worker.number: worker for worker in workers}
     rung: set[int] = set()
     doubts: dict[int, tuple[float, float]] = {}
     while True:
+        if stop is not None and stop():
+            raise RunStopped
         for alarm, instant_s in enumerate(alarms):
             if alarm not in rung and instant_s <= time.monotonic():
                 rung.add(alarm)
                 yield Due(alarm)
         waits_s = [instant_s - time.monotonic() for alarm, instant_s in enumerate(alarms) if alarm not in rung]
-        nap_s = max(0.0, min([heartbeat_s / 10, *waits_s]))
+        nap_s = max(0.0, min([LOOK_S, heartbeat_s / 10, *waits_s]))
         owners = {worker.connection: worker for worker in watched.values()}
         owners |= {worker.process.sentinel: worker for worker in watched.values()}
         for worker in dict.fromkeys(owners[thing] for thing in wait(list(owners), nap_s)):

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,13 +13,12 @@ from workbench.errors import UnknownName, UserError
 from workbench.transfer.policy import (
     SCHEDULES,
     by_bandwidth,
-    chain,
     check,
     fibonacci_tree,
     lower_bound,
     make_schedule,
-    renumber,
     schedule_blocks,
+    shares_vertex,
     step_form,
     steps,
 )
@@ -154,6 +154,19 @@ def test_binomial_pipeline_with_doubled_vertices_equals_its_story(nodes):
         assert sorted(transfers(make_schedule("binomial_pipeline", nodes, blocks))) == sorted(told)
 
 
+@pytest.mark.parametrize("nodes", range(2, 65))
+def test_nodes_that_share_a_vertex(nodes):
+    """By the transfers themselves: only twins exchange blocks in the last step of many blocks, both ways at once."""
+    if nodes & (nodes - 1) == 0:
+        assert not shares_vertex(nodes).any()
+        return
+    schedule = make_schedule("binomial_pipeline", nodes, 24)
+    last = {(source, target) for step, source, target, _ in transfers(schedule) if step == schedule.steps - 1}
+    twins = {node for pair in last if pair[::-1] in last for node in pair}
+    assert set(np.flatnonzero(shares_vertex(nodes)).tolist()) == twins
+    assert len(twins) == 2 * (nodes - 2 ** int(math.log2(nodes)))
+
+
 def test_faasnet_tree_is_the_artifacts_table_to_twelve_nodes():
     parent, level = fibonacci_tree(12)
     assert parent.tolist() == [-1, 0, 1, 0, 2, 1, 3, 4, 2, 5, 6, 3]
@@ -239,8 +252,4 @@ def test_unknown_names_get_near_ones():
 def test_faster_nodes_come_first_in_a_chain():
     order = by_bandwidth([50e9, 10e9, 20e9, 40e9, 20e9])
     assert order == [0, 3, 2, 4, 1]
-    moved = check(renumber(chain(5, 3), order))
-    assert moved.send_lists()[0] == [(3, 0), (3, 1), (3, 2)]
-    assert moved.send_lists()[1] == []
-    with pytest.raises(UserError, match="each of the 5 nodes once"):
-        renumber(chain(5, 3), [0, 1, 2, 3, 3])
+    assert by_bandwidth([1.0, 1.0, 3.0, 2.0], sources=2) == [0, 1, 2, 3]

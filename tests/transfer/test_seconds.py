@@ -17,9 +17,9 @@ from workbench.transfer.model import (
     leave_one_out,
     multicast_s,
     optimal_blocks,
-    schedule_s,
+    run_times,
 )
-from workbench.transfer.policy import SCHEDULES, make_schedule, steps
+from workbench.transfer.policy import SCHEDULES, flow_form, make_schedule, steps
 
 BYTES = {"7B": 13_476_831_232, "13B": 26_031_728_640}
 FITTED = Hockney(alpha_s=6.28e-3, bytes_per_s=42.0e9)
@@ -70,10 +70,32 @@ def test_a_ring_in_slices_takes_one_message_time_for_any_number_of_nodes():
     assert found == pytest.approx([BYTES["13B"] / 49e9] * 3, rel=1e-3)
 
 
-def test_hockney_seconds_are_the_dataflow_of_the_schedule():
-    for name in ("chain", "sequential", "binary_tree", "binomial_pipeline", "binomial_tree"):
-        expected = schedule_s(make_schedule(name, 11, 6), 1e6, FITTED)
-        assert multicast_s(name, 11, 6, 6e6, FITTED) == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize("nodes", range(2, 17))
+def test_hockney_seconds_are_the_dataflow_of_the_schedule(nodes):
+    """Of every schedule, as its transfers run when nobody waits for a common step."""
+    for name in SCHEDULES:
+        options = {"k_way": {"sources": 1}, "multi_chain": {"chains": 1}, "sharded": {"lanes": 1}}.get(name, {})
+        if nodes % 2 == 0 and nodes > 2:
+            options = {}
+        for blocks in (2, 4, 6):
+            schedule = make_schedule(name, nodes, blocks, **options)
+            times = run_times(schedule, FITTED.travel_s(6e6 / schedule.blocks))
+            found = multicast_s(name, nodes, blocks, 6e6, FITTED, **options)
+            assert found == pytest.approx(times.complete_s.max(), rel=1e-12), (name, blocks)
+            per_block, fixed = flow_form(name, nodes, **options)
+            assert per_block * schedule.blocks + fixed == run_times(schedule, 1.0).complete_s.max(), (name, blocks)
+
+
+def test_three_nodes_of_faasnets_tree_are_a_chain():
+    """0 sends to 1 and 1 to 2: m + 1 messages, as many blocks as a chain of three, and the same best number of them."""
+    for blocks in (1, 2, 7, 16):
+        expected = multicast_s("chain", 3, blocks, 1e9, FITTED)
+        assert multicast_s("faasnet_tree", 3, blocks, 1e9, FITTED) == pytest.approx(expected, rel=1e-12)
+    best = optimal_blocks("faasnet_tree", 3, 100, Hockney(alpha_s=1.0, bytes_per_s=1.0))
+    assert (best.real, best.integer, best.seconds, best.bound_s) == (10.0, 10, 121.0, 121.0)
+    assert (steps("faasnet_tree", 3, 16), steps("faasnet_tree", 4, 16)) == (32, 32)  # in lock step the idle turn stays
+    every = [min((blocks + 1) * FITTED.travel_s(1e9 / blocks) for blocks in range(1, 400))]
+    assert optimal_blocks("faasnet_tree", 3, 1e9, FITTED).seconds == pytest.approx(every[0], rel=1e-12)
 
 
 @given(st.integers(2, 20), st.integers(1, 20), st.floats(1e3, 1e8))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.errors import InputError, UnknownName, UserError
+from workbench.errors import InputError, UnknownName, UserError, WorkbenchError
 from workbench.transfer.model import (
     Hockney,
     chain_of_blocks_s,
@@ -18,7 +18,7 @@ from workbench.transfer.model import (
     uniform_network,
 )
 from workbench.transfer.policy import SCHEDULES, chain, make_schedule, schedule_blocks
-from workbench.transfer.simulated import Background, simulate
+from workbench.transfer.simulated import Background, Ledger, simulate
 
 COST = Hockney(alpha_s=6.28e-3, bytes_per_s=42e9)
 OPTIONS = {
@@ -167,6 +167,16 @@ def test_runs_are_repeatable_to_the_bit():
     runs = [simulate(make_schedule("k_way", 7, 6, sources=2), network, 1e7, background=traffic) for _ in range(2)]
     assert runs[0].transfers.equals(runs[1].transfers)
     assert runs[0].links.equals(runs[1].links)
+
+
+def test_the_first_link_that_lost_bytes_is_named_whatever_the_order_of_keys():
+    """The sentence is the same in every run; sets of names come in another order in every process."""
+    for kinds in (["weights", "kv"], ["kv", "weights"]):
+        ledger = Ledger(["nic 0 out", "nic 1 in"])
+        for kind in kinds:
+            ledger.transfer((0.0, 1.0, 0, 1, 0, 5.0, kind, "", ""), (1, 0), kind, 5.0)
+        with pytest.raises(WorkbenchError, match="on nic 0 out: it carried 0 bytes of kv"):
+            ledger.check_bytes()
 
 
 def test_what_nodes_hold_at_first_is_not_awaited():

@@ -1,6 +1,6 @@
 """The analytic face of transfer: records and numbers in, seconds and tables out, each with its formula."""
 
-from workbench.transfer.model.arriving import Run, arrival_steps, completion
+from workbench.transfer.model.arriving import Run, arrival_steps, check_run, completion
 from workbench.transfer.model.chains import chain_of_blocks_s, forwarding_chain_s, layer_ready_s, star_s
 from workbench.transfer.model.cluster_network import network_of
 from workbench.transfer.model.collectives import (
@@ -17,7 +17,7 @@ from workbench.transfer.model.many_sources import KWaySteps, k_way_steps, milest
 from workbench.transfer.model.network import Endpoint, Network, Resource
 from workbench.transfer.model.running import Times, run_times
 from workbench.transfer.model.seconds import MOST_BLOCKS, BlockCount, multicast_s, optimal_blocks, schedule_s
-from workbench.transfer.model.slow_link import slow_link_share, slow_link_share_of_chain, slow_link_table
+from workbench.transfer.model.slow_link import slow_link_share, slow_link_share_of_chain
 from workbench.transfer.model.uniform import uniform_network
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "TwoLevel",
     "arrival_steps",
     "chain_of_blocks_s",
+    "check_run",
     "completion",
     "fit_hockney",
     "forwarding_chain_s",
@@ -55,7 +56,6 @@ __all__ = [
     "send_receive_s",
     "slow_link_share",
     "slow_link_share_of_chain",
-    "slow_link_table",
     "star_s",
     "stream_s",
     "two_level",

@@ -6,12 +6,21 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import UnknownName
+from workbench.records import positive
 from workbench.transfer.kernels import arrivals as kernels
 from workbench.transfer.kernels.coverage import last_arrivals
 from workbench.transfer.kernels.pipeline import binomial_pipeline_arrivals
-from workbench.transfer.model.cost import Hockney
-from workbench.transfer.model.numbers import positive
-from workbench.transfer.policy import block_order, fibonacci_tree, hosts_and_share, schedule_blocks, sub_groups
+from workbench.transfer.model.cost import Hockney, only_hockney
+from workbench.transfer.policy import (
+    all_options,
+    check_cells,
+    fibonacci_tree,
+    hosts_and_share,
+    schedule_blocks,
+    sent_order,
+    sub_groups,
+)
+from workbench.transfer.policy.k_way import BlockOrder
 
 Run = Literal["dataflow", "barrier"]
 """*dataflow*: a transfer starts when sender and receiver are free and the block is there, as RDMC does it; *barrier*:
@@ -35,9 +44,9 @@ def arrival_steps(name: str, nodes: int, blocks: int, run: Run = "dataflow", **o
     >>> arrival_steps("binomial_pipeline", 4, 3).tolist()
     [[0, 0, 0], [1, 4, 3], [3, 2, 4], [2, 3, 4]]
     """
-    if run not in get_args(Run):
-        raise UnknownName("run", run, get_args(Run))
-    cut = schedule_blocks(name, nodes, blocks, **options)
+    check_run(run)
+    nodes, cut = check_cells(nodes, schedule_blocks(name, nodes, blocks, **options))
+    options = all_options(name, options)
     steps = np.empty((nodes, cut), dtype=np.int64)
     pipelined = run == "dataflow"
     match name:
@@ -46,7 +55,7 @@ def arrival_steps(name: str, nodes: int, blocks: int, run: Run = "dataflow", **o
         case "chain" | "ring_broadcast":
             kernels.chains_arrivals(1, 1, steps)
         case "multi_chain":
-            kernels.chains_arrivals(options.get("chains", 2), options.get("sources", 1), steps)
+            kernels.chains_arrivals(int(options["chains"]), int(options["sources"]), steps)
         case "binomial_tree":
             kernels.binomial_tree_arrivals(pipelined, steps)
         case "binary_tree":
@@ -54,18 +63,26 @@ def arrival_steps(name: str, nodes: int, blocks: int, run: Run = "dataflow", **o
         case "faasnet_tree":
             kernels.level_tree_arrivals(fibonacci_tree(nodes)[1], pipelined, steps)
         case "sharded":
-            hosts_and_share(nodes, cut, options.get("lanes", 2))
-            kernels.sharded_arrivals(options.get("lanes", 2), pipelined, steps)
+            hosts_and_share(nodes, cut, options["lanes"])
+            kernels.sharded_arrivals(int(options["lanes"]), pipelined, steps)
         case "k_way":
             _k_way_arrivals(steps, blocks, **options)
-        case _:
+        case "binomial_pipeline":
             binomial_pipeline_arrivals(steps)
+        case _:
+            raise NotImplementedError(f"no closed form of the arrivals of schedule {name!r} is written down here")
     return steps
 
 
-def _k_way_arrivals(steps: np.ndarray, blocks: int, sources: int = 2, order="contiguous", parts: int = 1) -> None:
+def check_run(run: str) -> None:
+    """Refuse a way to run that does not exist."""
+    if run not in get_args(Run):
+        raise UnknownName("run", run, get_args(Run))
+
+
+def _k_way_arrivals(steps: np.ndarray, blocks: int, sources: int, order: BlockOrder, parts: int) -> None:
     for group, members in enumerate(sub_groups(steps.shape[0], sources)):
-        sent = (np.array(block_order(group, sources, blocks, order))[:, None] * parts + np.arange(parts)).ravel()
+        sent = sent_order(group, sources, blocks, order, parts)
         inside = np.zeros((len(members), steps.shape[1]), dtype=np.int64)
         if len(members) > 1:
             binomial_pipeline_arrivals(inside)
@@ -85,7 +102,7 @@ def completion(
     Returns:
         a table `node, steps, complete_s`, one row a node; sources read 0.
     """
-    positive(total_bytes, "total_bytes")
+    total_bytes, cost = positive(total_bytes, "total_bytes"), only_hockney(cost)
     arrival = arrival_steps(name, nodes, blocks, run, **options)
     complete = np.empty(nodes, dtype=np.int64)
     last_arrivals(arrival, complete)

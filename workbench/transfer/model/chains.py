@@ -1,11 +1,12 @@
 """Chains over unequal links, in blocks and in small forwarding units, and the star they compete with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.transfer.model.numbers import not_negative, positive
+from workbench.records import not_negative, positive, shown, whole
+from workbench.transfer.policy.schedule import LARGEST_COUNT, MOST_CELLS, MOST_NODES
 
 
 def chain_of_blocks_s(hop_block_s: Sequence[float], blocks: int) -> np.ndarray:
@@ -23,7 +24,7 @@ def chain_of_blocks_s(hop_block_s: Sequence[float], blocks: int) -> np.ndarray:
     >>> chain_of_blocks_s([1, 2, 1], 4).tolist()
     [4.0, 9.0, 10.0]
     """
-    times = _row(hop_block_s, "hop_block_s", positive)
+    times, blocks = _row(hop_block_s, "hop_block_s", positive), whole(blocks, "blocks", 1, LARGEST_COUNT)
     return np.cumsum(times) + (blocks - 1) * np.maximum.accumulate(times)
 
 
@@ -44,8 +45,11 @@ def forwarding_chain_s(
     1.286
     """
     bandwidth = _row(bytes_per_s, "bytes_per_s", positive)
-    latency = np.broadcast_to(_row(np.atleast_1d(alpha_s), "alpha_s", not_negative), bandwidth.shape)
-    positive(total_bytes, "total_bytes")
+    latency = np.full(bandwidth.shape, not_negative(alpha_s, "alpha_s")) if np.isscalar(alpha_s) else alpha_s
+    latency = _row(latency, "alpha_s", not_negative)
+    if latency.shape != bandwidth.shape:
+        raise InputError(f"has {len(latency)} entries for {len(bandwidth)} hops", "give one a hop", field="alpha_s")
+    total_bytes = positive(total_bytes, "total_bytes")
     first_unit = positive(unit_bytes, "unit_bytes") / bandwidth
     return np.cumsum(latency) + np.cumsum(first_unit) - first_unit + total_bytes / np.minimum.accumulate(bandwidth)
 
@@ -71,7 +75,11 @@ def layer_ready_s(
     Returns:
         float (hops, layers).
     """
-    positive(bytes_per_s, "bytes_per_s")
+    hops = whole(hops, "hops", 1, MOST_NODES)
+    layers = whole(layers, "layers", 1, MOST_CELLS // hops)
+    bytes_per_s, layer_bytes = positive(bytes_per_s, "bytes_per_s"), positive(layer_bytes, "layer_bytes")
+    embedding_bytes = not_negative(embedding_bytes, "embedding_bytes")
+    unit_bytes, alpha_s = not_negative(unit_bytes, "unit_bytes"), not_negative(alpha_s, "alpha_s")
     hop, layer = np.arange(1, hops + 1)[:, None], np.arange(1, layers + 1)[None, :]
     return hop * alpha_s + (hop - 1) * unit_bytes / bytes_per_s + (embedding_bytes + layer * layer_bytes) / bytes_per_s
 
@@ -82,11 +90,14 @@ def star_s(targets: int, total_bytes: float, bytes_per_s: float) -> float:
     >>> round(star_s(8, 16.06e9, 12.5e9), 2)
     10.28
     """
+    targets = whole(targets, "targets", 1, MOST_NODES)
     return targets * positive(total_bytes, "total_bytes") / positive(bytes_per_s, "bytes_per_s")
 
 
 def _row(values: Sequence[float] | np.ndarray, name: str, check) -> np.ndarray:
-    row = np.array([check(float(value), name) for value in values])
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"is {shown(values)}", "give one number per hop", field=name)
+    row = np.array([check(value, name) for value in values])
     if not len(row):
         raise InputError("is empty", "give one number per hop", field=name)
     return row

@@ -1,10 +1,10 @@
 """How long one message takes: Hockney's two numbers, and the four of LogGP."""
 
-from workbench.records import Record
-from workbench.transfer.model.numbers import NotNegative, Positive
+from workbench.errors import InputError
+from workbench.records import Asked, NotNegative, Positive, not_negative, positive, whole
 
 
-class Hockney(Record):
+class Hockney(Asked):
     """A message of k bytes takes α + k/B and occupies both ends for as long (Hockney 1994).
 
     Attributes:
@@ -20,14 +20,14 @@ class Hockney(Record):
 
     def travel_s(self, message_bytes: float) -> float:
         """Seconds from the start of a message until the target holds it."""
-        return self.alpha_s + message_bytes / self.bytes_per_s
+        return self.alpha_s + not_negative(message_bytes, "message_bytes") / self.bytes_per_s
 
     def busy_s(self, message_bytes: float) -> float:
         """Seconds after which the sender can start its next message and the target can receive one."""
         return self.travel_s(message_bytes)
 
 
-class LogGP(Record):
+class LogGP(Asked):
     """LogP with a gap per byte (Alexandrov, Ionescu, Schauser and Scheiman 1995).
 
     A message of k bytes takes 2o + L + (k-1)G, and the next one can start max(g, o + (k-1)G) after it: unlike in
@@ -47,11 +47,12 @@ class LogGP(Record):
 
     def travel_s(self, message_bytes: float) -> float:
         """Seconds from the start of a message until the target holds it."""
-        return 2 * self.overhead_s + self.latency_s + (message_bytes - 1) * self.per_byte_s
+        wire_s = (positive(message_bytes, "message_bytes") - 1) * self.per_byte_s
+        return 2 * self.overhead_s + self.latency_s + wire_s
 
     def busy_s(self, message_bytes: float) -> float:
         """Seconds after which the sender can start its next message and the target can receive one."""
-        return max(self.gap_s, self.overhead_s + (message_bytes - 1) * self.per_byte_s)
+        return max(self.gap_s, self.overhead_s + (positive(message_bytes, "message_bytes") - 1) * self.per_byte_s)
 
 
 Cost = Hockney | LogGP
@@ -60,4 +61,13 @@ Cost = Hockney | LogGP
 
 def stream_s(cost: Cost, message_bytes: float, messages: int) -> float:
     """Seconds until the last of several equal messages, sent back to back from one node to another, has arrived."""
-    return cost.travel_s(message_bytes) + (messages - 1) * cost.busy_s(message_bytes)
+    return cost.travel_s(message_bytes) + (whole(messages, "messages", 1) - 1) * cost.busy_s(message_bytes)
+
+
+def only_hockney(cost: Cost) -> Hockney:
+    """The cost model itself if it is Hockney's, which some formulas are written in; else an `InputError`."""
+    if not isinstance(cost, Hockney):
+        raise InputError(
+            f"is a {type(cost).__name__}", "give a Hockney, which this formula is written in", field="cost"
+        )
+    return cost

@@ -28,18 +28,18 @@ def fit_hockney(
     >>> round(fitted.alpha_s, 9), round(fitted.bytes_per_s)
     (0.001, 1000000000)
     """
-    count, size, time = (np.asarray(column, dtype=float) for column in (messages, message_bytes, seconds))
-    if not (len(count) == len(size) == len(time)) or not np.isfinite([*count, *size, *time]).all():
-        raise InputError("the measurements are not three columns of equal length and finite numbers", "correct them")
+    count, size, time = _columns(messages, message_bytes, seconds)
     columns = np.column_stack([count, count * size])
     if relative:
         if (time <= 0).any():
             raise InputError("a measured time is not above 0", "remove it or fit absolute errors")
         columns, time = columns / time[:, None], np.ones_like(time)
+    if len(time) < 2 or not size.any():
+        raise _too_alike()
     scale = np.abs(columns).max(axis=0)
     (alpha, per_byte), _, rank, _ = np.linalg.lstsq(columns / scale, time, rcond=None)
     if rank < 2:
-        raise InputError("the measurements do not tell overhead from bandwidth", "add one with another message size")
+        raise _too_alike()
     alpha, per_byte = alpha / scale[0], per_byte / scale[1]
     if alpha < 0:
         alpha, per_byte = 0.0, (columns[:, 1] @ time) / (columns[:, 1] @ columns[:, 1])
@@ -50,9 +50,27 @@ def fit_hockney(
 
 def leave_one_out(messages: Sequence[float], message_bytes: Sequence[float], seconds: Sequence[float]) -> np.ndarray:
     """Each measured time as predicted by a fit to all the others, float (measurements,)."""
-    rows = [np.asarray(column, dtype=float) for column in (messages, message_bytes, seconds)]
+    rows = _columns(messages, message_bytes, seconds)
     predicted = []
     for left_out in range(len(rows[2])):
         cost = fit_hockney(*(np.delete(row, left_out) for row in rows))
         predicted.append(rows[0][left_out] * cost.travel_s(rows[1][left_out]))
     return np.array(predicted)
+
+
+def _columns(*given: Sequence[float]) -> list[np.ndarray]:
+    """Messages, sizes and seconds as columns of equal length; at least one message each, nothing below 0."""
+    try:
+        columns = [np.asarray(column, dtype=float) for column in given]
+    except (TypeError, ValueError, OverflowError):
+        columns = []
+    lengths = {column.shape for column in columns}
+    if len(lengths) != 1 or len(lengths.pop()) != 1 or not np.isfinite(columns).all():
+        raise InputError("the measurements are not three columns of equal length and finite numbers", "correct them")
+    if (np.array(columns) < 0).any() or (columns[0] <= 0).any():
+        raise InputError("a number of messages is not above 0, or a size or time is below it", "correct it")
+    return columns
+
+
+def _too_alike() -> InputError:
+    return InputError("the measurements do not tell overhead from bandwidth", "add one with another message size")

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from workbench.records import Record
-from workbench.transfer.model.numbers import positive
+from workbench.records import Record, positive, whole
+from workbench.transfer.policy import hosts_and_share
+from workbench.transfer.policy.schedule import MOST_NODES
 
 
 class TwoLevel(Record):
@@ -30,8 +31,8 @@ def two_level(total_bytes: float, lanes: int, nic_bytes_per_s: float, local_byte
         lanes: g, accelerators per host, each with a NIC of its own.
         nic_bytes_per_s, local_bytes_per_s: bandwidth of a NIC, and of an accelerator's port inside the host.
     """
-    positive(total_bytes, "total_bytes")
-    across = total_bytes / (positive(lanes, "lanes") * positive(nic_bytes_per_s, "nic_bytes_per_s"))
+    total_bytes, lanes = positive(total_bytes, "total_bytes"), whole(lanes, "lanes", 1, MOST_NODES)
+    across = total_bytes / (lanes * positive(nic_bytes_per_s, "nic_bytes_per_s"))
     local = (lanes - 1) / lanes * total_bytes / positive(local_bytes_per_s, "local_bytes_per_s")
     return TwoLevel(
         inter_host_s=across, all_gather_s=local, sequential_s=across + local, overlapped_s=max(across, local)
@@ -51,8 +52,13 @@ def lanes_completion_s(hosts: int, lanes: int, blocks: int, nic_block_s: float, 
 
     Returns:
         float (hosts,); host 0 holds everything at 0.
+
+    Raises:
+        `InputError` for fewer than two hosts, blocks that do not divide into lanes, or times that are not above 0.
     """
-    share = blocks // lanes
+    hosts, lanes = whole(hosts, "hosts", 2, MOST_NODES), whole(lanes, "lanes", 1, MOST_NODES)
+    _, share = hosts_and_share(hosts * lanes, blocks, lanes)
+    nic_block_s, local_block_s = positive(nic_block_s, "nic_block_s"), positive(local_block_s, "local_block_s")
     around = (lanes - 1) * local_block_s
     done = np.arange(hosts) * nic_block_s + (share - 1) * max(nic_block_s, around) + around
     done[0] = 0.0

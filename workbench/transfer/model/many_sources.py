@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from workbench.errors import InputError
 from workbench.records import Record
 from workbench.transfer.kernels.coverage import joint_copy
 from workbench.transfer.model.arriving import arrival_steps
@@ -36,6 +37,10 @@ def k_way_steps(nodes: int, blocks: int, sources: int, order: BlockOrder = "cont
 
 def milestones_of(arrival: np.ndarray, sources: int) -> KWaySteps:
     """The same three milestones from any arrivals, int (nodes, blocks), of a k-way multicast: simulated ones, say."""
+    arrival = np.asarray(arrival)
+    if arrival.ndim != 2 or not arrival.size or arrival.dtype.kind not in "iuf":
+        remedy = "give one row a node and one column a block"
+        raise InputError(f"has the shape {arrival.shape}", remedy, field="arrival")
     groups = [members[1:] for members in sub_groups(len(arrival), sources)]
     return KWaySteps(
         joint_copy=int(joint_copy(np.ascontiguousarray(arrival, dtype=np.int64), sources)),

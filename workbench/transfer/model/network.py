@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from pydantic import model_validator
 
-from workbench.errors import UserError
-from workbench.records import Record
-from workbench.transfer.model.numbers import NotNegative, Positive
-from workbench.transfer.policy import Schedule
+from workbench.errors import InputError, UserError
+from workbench.records import Asked, NotNegative, Positive, positive
+from workbench.transfer.policy import Schedule, check_columns
 
 
-class Resource(Record):
+class Resource(Asked):
     """Something that flows share, in one direction.
 
     Attributes:
@@ -53,7 +53,7 @@ class Endpoint(NamedTuple):
     memory_in: tuple[int, ...] = ()
 
 
-class Network(Record):
+class Network(Asked):
     """Nodes, the resources between them, and the overhead of a message.
 
     Attributes:
@@ -71,6 +71,22 @@ class Network(Record):
     links: tuple[tuple[int, int, int], ...] = ()
     alpha_s: NotNegative = 0.0
     local_alpha_s: NotNegative = 0.0
+
+    @model_validator(mode="after")
+    def _indices_exist(self):
+        """The simulation shares resources by their index, unchecked."""
+        places = [place for end in self.endpoints for place in end if isinstance(place, tuple)]
+        places += [*self.leaf_out, *self.leaf_in, tuple(resource for *_, resource in self.links)]
+        for index in (index for place in places for index in place):
+            if not 0 <= index < len(self.resources):
+                raise ValueError(f"names resource {index} of {len(self.resources)}; number resources from 0")
+        for node in (node for *ends, _ in self.links for node in ends):
+            if not 0 <= node < self.nodes:
+                raise ValueError(f"has a link with node {node} of {self.nodes}; number nodes from 0")
+        for end in self.endpoints:
+            if not 0 <= end.leaf < min(len(self.leaf_out), len(self.leaf_in)):
+                raise ValueError(f"puts {end.name!r} on leaf {end.leaf}, which has no uplinks; list them for each leaf")
+        return self
 
     @property
     def nodes(self) -> int:
@@ -113,7 +129,7 @@ class Network(Record):
             block_bytes: size of every block, or one size a block.
         """
         self.require(schedule)
-        sizes = np.broadcast_to(block_bytes, schedule.blocks)
+        sizes = block_sizes(schedule, block_bytes)
         pairs = list(zip(schedule.source.tolist(), schedule.target.tolist(), strict=True))
         speed = {pair: (self.overhead_s(*pair), self.alone_bytes_per_s(*pair)) for pair in set(pairs)}
         alpha, rate = np.array([speed[pair] for pair in pairs]).reshape(-1, 2).T
@@ -121,11 +137,13 @@ class Network(Record):
 
     def ports(self, schedule: Schedule) -> np.ndarray:
         """Port of each transfer: 0 for transfers between hosts, 1 inside a host, which has a fabric of its own."""
+        self.require(schedule)
         pairs = zip(schedule.source.tolist(), schedule.target.tolist(), strict=True)
         return np.array([int(self.local(*pair)) for pair in pairs], dtype=np.int64)
 
     def require(self, schedule: Schedule) -> None:
-        """Refuse a schedule with more nodes than the network has."""
+        """Refuse a schedule that names what does not exist, or has more nodes than the network."""
+        check_columns(schedule)
         if schedule.nodes > self.nodes:
             raise UserError(
                 f"Schedule {schedule.name!r} has {schedule.nodes} nodes but the network only {self.nodes}; "
@@ -135,3 +153,18 @@ class Network(Record):
     def table(self) -> pl.DataFrame:
         """All resources, one row each: `name, kind, bytes_per_s`."""
         return pl.DataFrame([resource.model_dump() for resource in self.resources])
+
+
+def block_sizes(schedule: Schedule, block_bytes: float | np.ndarray) -> np.ndarray:
+    """Bytes of each block of a schedule, float (blocks,), from one size for all or one a block.
+
+    Raises:
+        `InputError` for another number of sizes, or one that is not above 0.
+    """
+    sizes = np.asarray(block_bytes)
+    if sizes.dtype.kind not in "iuf" or sizes.shape not in ((), (1,), (schedule.blocks,)):
+        remedy = f"give one number, or one for each of the {schedule.blocks} blocks"
+        raise InputError(f"has the shape {sizes.shape} of {sizes.dtype}", remedy, field="block_bytes")
+    for size in np.unique(sizes).tolist():
+        positive(size, "block_bytes")
+    return np.broadcast_to(sizes.astype(float), schedule.blocks)

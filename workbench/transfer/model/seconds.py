@@ -2,21 +2,21 @@
 
 import math
 
-from workbench.records import Record
-from workbench.transfer.model.cost import Cost, Hockney, LogGP
-from workbench.transfer.model.numbers import positive
+from workbench.records import Record, positive, whole
+from workbench.transfer.model.cost import Cost, Hockney, LogGP, only_hockney
 from workbench.transfer.model.running import run_times
-from workbench.transfer.policy import Schedule, make_schedule, schedule_blocks, step_form, steps
+from workbench.transfer.policy import Schedule, flow_form, make_schedule, schedule_blocks
 
 MOST_BLOCKS = 65_535
 """Blocks that one message of RDMC can have at most (Behrens et al. 2018, implementation)."""
 
 
 def multicast_s(name: str, nodes: int, blocks: int, total_bytes: float, cost: Cost, **options) -> float:
-    """Seconds until the last node holds the whole message, on equal links.
+    """Seconds until the last node holds the whole message, on equal links, everybody as early as possible (dataflow).
 
-    Under Hockney's model steps x (α + S/(mB)), S the message and m the blocks that the schedule sends. Under LogGP the
-    steps overlap and the schedule's own transfers are followed (`schedule_s`).
+    Under Hockney's model steps x (α + S/(mB)), S the message, m the blocks that the schedule sends, and the steps those
+    of a dataflow run (`policy.flow_form`). Under LogGP the steps overlap and the schedule's own transfers are followed
+    (`schedule_s`).
 
     Parameters:
         name, nodes, blocks, options: as in `policy.make_schedule`.
@@ -26,11 +26,12 @@ def multicast_s(name: str, nodes: int, blocks: int, total_bytes: float, cost: Co
     >>> round(multicast_s("binomial_pipeline", 8, 16, 26_031_728_640, Hockney(alpha_s=6.28e-3, bytes_per_s=42e9)), 2)
     0.81
     """
-    positive(total_bytes, "total_bytes")
+    total_bytes = positive(total_bytes, "total_bytes")
     cut = schedule_blocks(name, nodes, blocks, **options)
     if isinstance(cost, LogGP):
         return schedule_s(make_schedule(name, nodes, blocks, **options), total_bytes / cut, cost)
-    return steps(name, nodes, cut, **options) * cost.travel_s(total_bytes / cut)
+    per_block, fixed = flow_form(name, nodes, **options)
+    return (per_block * cut + fixed) * only_hockney(cost).travel_s(total_bytes / cut)
 
 
 def schedule_s(schedule: Schedule, block_bytes: float, cost: Cost) -> float:
@@ -66,7 +67,8 @@ def optimal_blocks(
 ) -> BlockCount:
     """The number of blocks with the shortest multicast: few blocks leave links idle, many pay the overhead often.
 
-    A schedule of a·m + b steps takes (a·m + b)(α + S/(mB)) seconds, least at m = √(bS/(aαB)).
+    A schedule whose dataflow run takes a·m + b steps (`policy.flow_form`) takes (a·m + b)(α + S/(mB)) seconds, least
+    at m = √(bS/(aαB)).
 
     Parameters:
         name, nodes, options: as in `policy.make_schedule`; m counts the blocks that the schedule itself sends.
@@ -77,8 +79,9 @@ def optimal_blocks(
     >>> optimal_blocks("chain", 3, 100, Hockney(alpha_s=1.0, bytes_per_s=1.0))
     BlockCount(real=10.0, integer=10, seconds=121.0, bound_s=121.0)
     """
+    cost, limit = only_hockney(cost), whole(limit, "limit", 1)
     wire_s = positive(total_bytes, "total_bytes") / cost.bytes_per_s
-    per_block, fixed = step_form(name, nodes, **options)
+    per_block, fixed = flow_form(name, nodes, **options)
 
     def seconds(blocks: int) -> float:
         return (per_block * blocks + fixed) * (cost.alpha_s + wire_s / blocks)

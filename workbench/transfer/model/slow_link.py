@@ -1,12 +1,10 @@
 """What one slow link costs: little in a binomial pipeline, everything in a chain."""
 
 import numpy as np
-import polars as pl
 
-from workbench.errors import UserError
-from workbench.transfer.model.numbers import positive
-from workbench.transfer.model.running import run_times
-from workbench.transfer.policy import Schedule
+from workbench.errors import InputError
+from workbench.records import positive, whole
+from workbench.transfer.policy.schedule import LARGEST_COUNT, MOST_NODES
 
 
 def slow_link_share(nodes: int, slowness: np.ndarray | float) -> np.ndarray | float:
@@ -19,45 +17,31 @@ def slow_link_share(nodes: int, slowness: np.ndarray | float) -> np.ndarray | fl
         slowness: B'/B, bandwidth of the slow link over that of the others, above 0.
 
     Raises:
-        `UserError` when n is no power of two; links are then used unequally often, ask `slow_link_table`.
+        `InputError` when n is no power of two; links are then used unequally often, so run the schedule: `run_times`
+            or `simulate` with that link's transfers slower. Also for a slowness that is not above 0.
 
     >>> [round(slow_link_share(n, 0.5), 3) for n in (8, 16, 64)]
     [0.75, 0.8, 0.857]
     """
-    if nodes < 2 or nodes & (nodes - 1):
-        raise UserError(f"The slow-link formula is for 2, 4, 8, … nodes, got {nodes}; use slow_link_table instead.")
+    nodes = whole(nodes, "nodes", 2, MOST_NODES)
+    if nodes & (nodes - 1):
+        problem = f"is {nodes} where the formula is for 2, 4, 8, … nodes"
+        raise InputError(problem, "take a power of two, or run the schedule on its links", field="nodes")
     dimensions = nodes.bit_length() - 1
-    return dimensions / (dimensions - 1 + 1 / slowness)
+    return dimensions / (dimensions - 1 + 1 / _checked(slowness))
 
 
 def slow_link_share_of_chain(nodes: int, blocks: int, slowness: np.ndarray | float) -> np.ndarray | float:
-    """Share of nominal throughput that a chain keeps: (m + n - 2) / (m B/B' + n - 2), near B'/B for many blocks."""
-    return (blocks + nodes - 2) / (blocks / slowness + nodes - 2)
+    """Share of nominal throughput that a chain keeps: (m + n - 2) / (m B/B' + n - 2), near B'/B for many blocks.
 
-
-def slow_link_table(schedule: Schedule, slowness: float) -> pl.DataFrame:
-    """Every link that a schedule uses, and what is left of the throughput when that one link is slow.
-
-    In lock step each of the u steps that use the link grows, so the share is T / (T + u(B/B' - 1)) for T steps.
-
-    Parameters:
-        schedule: any valid schedule.
-        slowness: B'/B.
-
-    Returns:
-        a table `source, target, uses, barrier_share, dataflow_share`, one row a link.
+    Raises:
+        `InputError` for numbers that are no counts, or a slowness that is not above 0.
     """
-    factor = 1 / positive(slowness, "slowness")
-    link = schedule.source.astype(np.int64) * schedule.nodes + schedule.target
-    links, uses = np.unique(link, return_counts=True)
-    flowing = [run_times(schedule, np.where(link == one, factor, 1.0)).held_s.max() for one in links]
-    nominal = run_times(schedule, 1.0).held_s.max()
-    return pl.DataFrame(
-        {
-            "source": links // schedule.nodes,
-            "target": links % schedule.nodes,
-            "uses": uses,
-            "barrier_share": schedule.steps / (schedule.steps + uses * (factor - 1)),
-            "dataflow_share": nominal / np.array(flowing),
-        }
-    )
+    nodes, blocks = whole(nodes, "nodes", 2, MOST_NODES), whole(blocks, "blocks", 1, LARGEST_COUNT)
+    return (blocks + nodes - 2) / (blocks / _checked(slowness) + nodes - 2)
+
+
+def _checked(slowness: np.ndarray | float) -> np.ndarray | float:
+    if isinstance(slowness, np.ndarray) and slowness.ndim:
+        return np.array([positive(value, "slowness") for value in slowness.ravel()]).reshape(slowness.shape)
+    return positive(slowness, "slowness")

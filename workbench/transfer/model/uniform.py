@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from workbench.errors import UserError
+from workbench.records import positive, whole
 from workbench.transfer.model.network import Endpoint, Network, Resource
+from workbench.transfer.policy.schedule import MOST_NODES
 
 
 class Resources:
@@ -61,6 +63,7 @@ def uniform_network(
     >>> [network.resources[index].name for index in network.path(0, 1)]
     ['nic 0 out', 'link 0 to 1', 'nic 1 in']
     """
+    nodes, bytes_per_s = whole(nodes, "nodes", 1, MOST_NODES), positive(bytes_per_s, "bytes_per_s")
     _check_groups(nodes, accelerators_per_host, accelerators_per_nic, local_bytes_per_s, hosts_per_leaf)
     if node_bytes_per_s and accelerators_per_nic > 1:
         raise UserError("node_bytes_per_s needs a NIC per node; leave it out or set accelerators_per_nic to 1.")
@@ -94,18 +97,19 @@ def uniform_network(
 
 
 def _check_groups(nodes: int, per_host: int, per_nic: int, local_bytes_per_s: float | None, per_leaf: int | None):
-    if nodes < 1 or per_host < 1 or nodes % per_host:
+    whole(per_host, "accelerators_per_host", 1), whole(per_nic, "accelerators_per_nic", 1)
+    if nodes % per_host:
         raise UserError(f"{nodes} nodes do not fill hosts of {per_host}; make nodes a multiple of it.")
-    if per_nic < 1 or per_host % per_nic:
+    if per_host % per_nic:
         raise UserError(f"{per_nic} accelerators per NIC do not divide {per_host} per host; change either.")
     if per_host > 1 and local_bytes_per_s is None:
         raise UserError(
             "Hosts with several nodes need local_bytes_per_s, each node's bandwidth inside its host; add it."
         )
-    if per_leaf is not None and per_leaf < 1:
-        raise UserError(f"A leaf has at least 1 host, got {per_leaf}; raise hosts_per_leaf.")
+    if per_leaf is not None:
+        whole(per_leaf, "hosts_per_leaf", 1)
 
 
 def _check_node(node: int, nodes: int) -> None:
-    if not 0 <= node < nodes:
-        raise UserError(f"There is no node {node} among {nodes}; nodes count from 0.")
+    if not (isinstance(node, int) and 0 <= node < nodes):
+        raise UserError(f"There is no node {node!r} among {nodes}; nodes count from 0.")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.transfer.policy.schedule import Schedule, check_cells, check_size, from_columns
 
 
 def binomial_pipeline(nodes: int, blocks: int) -> Schedule:
@@ -16,7 +16,7 @@ def binomial_pipeline(nodes: int, blocks: int) -> Schedule:
     >>> binomial_pipeline(8, 16).steps, binomial_pipeline(12, 16).steps
     (18, 19)
     """
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     dimensions = nodes.bit_length() - 1
     vertices = 1 << dimensions
     doubled = nodes - vertices
@@ -44,6 +44,20 @@ def binomial_pipeline(nodes: int, blocks: int) -> Schedule:
         np.concatenate([target, twin]),
         np.concatenate([block, block[inside]]),
     )
+
+
+def shares_vertex(nodes: int) -> np.ndarray:
+    """Which nodes of a binomial pipeline stand for a vertex of the hypercube together with a twin, bool (nodes,).
+
+    None where n is a power of two; else, with 2^l the next power below, node v of 1..n-2^l and its twin v + 2^l - 1.
+
+    >>> shares_vertex(6).tolist(), shares_vertex(4).any()
+    ([False, True, True, False, True, True], np.False_)
+    """
+    nodes, _ = check_size(nodes, 1)
+    vertices = 1 << (nodes.bit_length() - 1)
+    node = np.arange(nodes)
+    return ((node >= 1) & (node <= nodes - vertices)) | (node >= vertices)
 
 
 def _vertex_arrivals(dimensions: int, blocks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

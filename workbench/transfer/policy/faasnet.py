@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.records import whole
+from workbench.transfer.policy.schedule import MOST_NODES, Schedule, check_cells, from_columns
 
 
 def fibonacci_tree(nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -18,6 +19,7 @@ def fibonacci_tree(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     >>> [array.tolist() for array in fibonacci_tree(7)]
     [[-1, 0, 1, 0, 2, 1, 3], [0, 1, 2, 2, 3, 3, 3]]
     """
+    nodes = whole(nodes, "nodes", 1, MOST_NODES)
     parent, level = np.full(nodes, -1), np.zeros(nodes, dtype=np.int64)
     levels = [[], [((), 0)]]  # an entry is (turns from the root, node); equal levels sort by turns
     count = 1
@@ -36,12 +38,12 @@ def faasnet_tree(nodes: int, blocks: int) -> Schedule:
     """FaaSNet's multicast: block c reaches a node of level v in step 2c + v - 1, so 2(m-1) + D(n) steps.
 
     D is the deepest level. The alternation is kept even where a node has one child only, as in the artifact; two nodes
-    are the exception and take m steps.
+    are the exception and take m steps. So are three nodes in a dataflow run, where nobody sits out an idle turn: m + 1.
 
     >>> faasnet_tree(8, 16).steps, faasnet_tree(2, 16).steps
     (34, 16)
     """
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     parent, level = fibonacci_tree(nodes)
     target, block = (grid.ravel() for grid in np.indices((nodes - 1, blocks)))
     target = target + 1

@@ -4,9 +4,17 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from workbench.errors import UnknownName, UserError
+from workbench.errors import UnknownName
+from workbench.records import whole
 from workbench.transfer.policy.binomial import binomial_pipeline
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.transfer.policy.schedule import (
+    LARGEST_COUNT,
+    MOST_CELLS,
+    MOST_NODES,
+    Schedule,
+    check_cells,
+    from_columns,
+)
 
 BlockOrder = Literal["contiguous", "strided", "half", "naive"]
 """How sub-groups order the blocks. *contiguous*: chunks of neighbouring blocks, rotated (the paper); *strided*: chunk i
@@ -27,19 +35,18 @@ def k_way(nodes: int, blocks: int, sources: int = 2, order: BlockOrder = "contig
         parts: transfer blocks that each block is sent as; block e becomes blocks e·parts to e·parts + parts - 1.
 
     Raises:
-        `UserError` for sizes that leave nothing to do, `UnknownName` for an unknown order.
+        `InputError` for sizes that leave nothing to do, `UnknownName` for an unknown order.
 
     >>> k_way(8, 16, sources=2).steps
     17
     """
-    check_size(nodes, blocks)
-    if parts < 1:
-        raise UserError(f"A block is sent as at least 1 part, got {parts}; raise parts.")
+    nodes, blocks = check_cells(nodes, blocks)
+    check_cells(nodes, blocks * whole(parts, "parts", 1, LARGEST_COUNT // blocks))
     columns = []
     for group, members in enumerate(sub_groups(nodes, sources)):
         if len(members) == 1:
             continue
-        sent = (np.array(block_order(group, sources, blocks, order))[:, None] * parts + np.arange(parts)).ravel()
+        sent = sent_order(group, sources, blocks, order, parts)
         plan = binomial_pipeline(len(members), len(sent))
         who = np.array(members)
         columns.append((plan.step, who[plan.source], who[plan.target], sent[plan.block]))
@@ -53,8 +60,8 @@ def sub_groups(nodes: int, sources: int) -> list[list[int]]:
     >>> sub_groups(7, 3)
     [[0, 3, 4], [1, 5], [2, 6]]
     """
-    if not 1 <= sources < nodes:
-        raise UserError(f"{nodes} nodes can have 1 to {nodes - 1} sources, got {sources}; change sources or nodes.")
+    nodes = whole(nodes, "nodes", 2, MOST_NODES)
+    sources = whole(sources, "sources", 1, nodes - 1)
     small, larger = divmod(nodes, sources)
     groups, first = [], sources
     for group in range(sources):
@@ -70,8 +77,9 @@ def block_order(group: int, sources: int, blocks: int, order: BlockOrder = "cont
     >>> block_order(1, 2, 4), block_order(1, 2, 4, "strided")
     ([2, 3, 0, 1], [1, 3, 0, 2])
     """
-    if order not in get_args(BlockOrder):
-        raise UnknownName("block order", order, get_args(BlockOrder))
+    sources = whole(sources, "sources", 1)
+    group, blocks = whole(group, "group", 0, sources - 1), whole(blocks, "blocks", 1, MOST_CELLS)
+    check_order(order)
     if order == "naive":
         return list(range(blocks))
     chunks = max(1, sources // 2) if order == "half" else sources
@@ -82,3 +90,14 @@ def block_order(group: int, sources: int, blocks: int, order: BlockOrder = "cont
         parts = [range(chunk, blocks, chunks) for chunk in range(chunks)]
     first = group % chunks
     return [block for part in parts[first:] + parts[:first] for block in part]
+
+
+def sent_order(group: int, sources: int, blocks: int, order: BlockOrder, parts: int) -> np.ndarray:
+    """`block_order` in transfer blocks, of which each block makes `parts` neighbouring ones, int (blocks x parts,)."""
+    return (np.array(block_order(group, sources, blocks, order))[:, None] * parts + np.arange(parts)).ravel()
+
+
+def check_order(order: str) -> None:
+    """Refuse a block order that does not exist."""
+    if order not in get_args(BlockOrder):
+        raise UnknownName("block order", order, get_args(BlockOrder))

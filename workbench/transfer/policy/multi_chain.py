@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.errors import UserError
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.errors import InputError
+from workbench.records import whole
+from workbench.transfer.policy.schedule import Schedule, check_cells, from_columns
 
 
 def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> Schedule:
@@ -24,8 +25,8 @@ def multi_chain(nodes: int, blocks: int, chains: int = 2, sources: int = 1) -> S
     >>> multi_chain(9, 10, chains=2).steps, multi_chain(10, 10, chains=2, sources=2).steps
     (23, 13)
     """
-    check_size(nodes, blocks)
-    members = chain_members(range(sources, nodes), chains, sources)
+    nodes, blocks = check_cells(nodes, blocks)
+    members = chain_members(range(whole(sources, "sources", 1), nodes), chains, sources)
     pace = 1 if sources == chains else chains
     columns = []
     for chain, targets in enumerate(members):
@@ -42,13 +43,16 @@ def chain_members(targets: Sequence[int], chains: int, sources: int = 1) -> list
     """Targets of each chain from its head to its tail, dealt out round-robin.
 
     Raises:
-        `UserError` for fewer targets than chains, or for a number of sources that is neither 1 nor that of chains.
+        `InputError` for fewer targets than chains, or for a number of sources that is neither 1 nor that of chains.
 
     >>> chain_members([3, 4, 5, 6, 7], 2)
     [[3, 5, 7], [4, 6]]
     """
+    chains, sources = whole(chains, "chains", 1), whole(sources, "sources", 1)
     if sources not in (1, chains):
-        raise UserError(f"{chains} chains start from 1 source or from {chains}, got {sources}; change sources.")
-    if not 1 <= chains <= len(targets):
-        raise UserError(f"{len(targets)} targets form 1 to {len(targets)} chains, got {chains}; change chains.")
+        problem = f"is {sources} where {chains} chains start from 1 source or from {chains}"
+        raise InputError(problem, "change sources", field="sources")
+    if chains > len(targets):
+        problem = f"is {chains} where {len(targets)} targets form 1 to {len(targets)} chains"
+        raise InputError(problem, "change chains", field="chains")
     return [list(targets[chain::chains]) for chain in range(chains)]

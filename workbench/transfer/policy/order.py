@@ -1,11 +1,8 @@
-"""Who comes first: the node order for chains over unequal links, and schedules under another numbering."""
+"""Who comes first: the node order for chains over unequal links."""
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from workbench.errors import UserError
-from workbench.transfer.policy.schedule import Schedule, from_columns
+from workbench.records import positive, whole
 
 
 def by_bandwidth(bytes_per_s: Sequence[float], sources: int = 1) -> list[int]:
@@ -21,19 +18,6 @@ def by_bandwidth(bytes_per_s: Sequence[float], sources: int = 1) -> list[int]:
     >>> by_bandwidth([1e9, 12.5e9, 25e9, 12.5e9])
     [0, 2, 1, 3]
     """
-    targets = range(sources, len(bytes_per_s))
-    return [*range(sources), *sorted(targets, key=lambda node: (-bytes_per_s[node], node))]
-
-
-def renumber(schedule: Schedule, order: Sequence[int]) -> Schedule:
-    """The same schedule with node `order[p]` in the place of node p.
-
-    Raises:
-        `UserError` when `order` is not a permutation of the nodes.
-    """
-    place = np.asarray(order, dtype=np.int64)
-    if sorted(place.tolist()) != list(range(schedule.nodes)):
-        raise UserError(f"An order names each of the {schedule.nodes} nodes once, got {list(order)}; correct it.")
-    holders = tuple(sorted(int(place[node]) for node in schedule.holders))
-    moved = (schedule.step, place[schedule.source], place[schedule.target], schedule.block)
-    return from_columns(schedule.name, schedule.nodes, schedule.blocks, holders, *moved)
+    rates = [positive(rate, "bytes_per_s") for rate in bytes_per_s]
+    targets = range(whole(sources, "sources", 0, len(rates)), len(rates))
+    return [*range(sources), *sorted(targets, key=lambda node: (-rates[node], node))]

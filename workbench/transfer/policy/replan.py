@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from workbench.errors import UserError, WorkbenchError
+from workbench.errors import WorkbenchError
+from workbench.records import whole
+from workbench.transfer.policy.check import check_columns, held_of
 from workbench.transfer.policy.schedule import Schedule, from_transfers
 
 
@@ -21,15 +23,12 @@ def replan(schedule: Schedule, dead: Iterable[int], held: np.ndarray) -> Schedul
         held: bool (nodes, blocks), which complete blocks each node holds now.
 
     Raises:
-        `WorkbenchError` when a block has no surviving copy; `UserError` when `held` has the wrong shape.
+        `WorkbenchError` when a block has no surviving copy; `InputError` when `held` has the wrong shape or a dead
+        node does not exist.
     """
-    gone = set(dead)
-    have = np.array(held, dtype=bool)
-    if have.shape != (schedule.nodes, schedule.blocks):
-        raise UserError(
-            f"What nodes hold has one row a node and one column a block, {schedule.nodes} x {schedule.blocks}, "
-            f"got {have.shape}; pass such an array."
-        )
+    check_columns(schedule)
+    gone = {whole(node, "dead", 0, schedule.nodes - 1) for node in dead}
+    have = held_of(schedule, held)
     have[sorted(gone)] = False
     alive = [node for node in range(schedule.nodes) if node not in gone]
     if lost := np.flatnonzero(~have.any(axis=0)).tolist():

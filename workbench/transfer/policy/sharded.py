@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from workbench.errors import UserError
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.errors import InputError
+from workbench.records import whole
+from workbench.transfer.policy.schedule import Schedule, check_cells, from_columns
 
 
 def sharded(nodes: int, blocks: int, lanes: int = 2) -> Schedule:
@@ -22,7 +23,7 @@ def sharded(nodes: int, blocks: int, lanes: int = 2) -> Schedule:
     >>> sharded(8, 16, lanes=4).steps
     16
     """
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     hosts, share = hosts_and_share(nodes, blocks, lanes)
     hop, lane, piece = (grid.ravel() for grid in np.indices((hosts - 1, lanes, share)))
     sent = (hop + piece, hop * lanes + lane, (hop + 1) * lanes + lane, piece * lanes + lane)
@@ -39,12 +40,12 @@ def sharded(nodes: int, blocks: int, lanes: int = 2) -> Schedule:
 
 
 def hosts_and_share(nodes: int, blocks: int, lanes: int) -> tuple[int, int]:
-    """Number of hosts and blocks per lane, or a `UserError` where the accelerators or the blocks do not divide."""
-    if lanes < 1 or nodes % lanes or nodes < 2 * lanes:
-        raise UserError(
-            f"Sharded lanes need at least two hosts of equal size, got {nodes} accelerators and {lanes} lanes; "
-            "make nodes a multiple of lanes."
-        )
-    if blocks % lanes:
-        raise UserError(f"{blocks} blocks do not divide into {lanes} equal shares; make blocks a multiple of lanes.")
+    """Number of hosts and blocks per lane, or an `InputError` where the accelerators or the blocks do not divide."""
+    nodes, lanes = whole(nodes, "nodes", 1), whole(lanes, "lanes", 1)
+    if nodes % lanes or nodes < 2 * lanes:
+        problem = f"is {nodes} where sharded lanes need at least two hosts of {lanes} accelerators each"
+        raise InputError(problem, "make nodes a multiple of lanes", field="nodes")
+    if whole(blocks, "blocks", 1) % lanes:
+        problem = f"is {blocks} where it is to divide into {lanes} equal shares"
+        raise InputError(problem, "make blocks a multiple of lanes", field="blocks")
     return nodes // lanes, blocks // lanes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.transfer.policy.schedule import Schedule, check_cells, from_columns
 
 
 def binomial_tree(nodes: int, blocks: int) -> Schedule:
@@ -13,7 +13,7 @@ def binomial_tree(nodes: int, blocks: int) -> Schedule:
     >>> binomial_tree(8, 4).steps
     12
     """
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     target, block = (grid.ravel() for grid in np.indices((nodes - 1, blocks)))
     target = target + 1
     stage = np.frexp(target)[1] - 1
@@ -32,7 +32,7 @@ def binary_tree(nodes: int, blocks: int) -> Schedule:
     >>> binary_tree(7, 2).steps
     6
     """
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     target, block = (grid.ravel() for grid in np.indices((nodes - 1, blocks)))
     target = target + 1
     pace = 2 if nodes > 2 else 1

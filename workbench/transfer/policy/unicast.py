@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from workbench.errors import UserError
-from workbench.transfer.policy.schedule import Schedule, check_size, from_columns
+from workbench.records import whole
+from workbench.transfer.policy.schedule import LARGEST_COUNT, Schedule, check_cells, from_columns
 
 
 def sequential(nodes: int, blocks: int) -> Schedule:
@@ -15,7 +15,7 @@ def sequential(nodes: int, blocks: int) -> Schedule:
     >>> sequential(3, 2).send_lists()
     [[(1, 0), (1, 1), (2, 0), (2, 1)], [], []]
     """
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     step = np.arange(blocks * (nodes - 1))
     return from_columns("sequential", nodes, blocks, (0,), step, np.zeros_like(step), 1 + step // blocks, step % blocks)
 
@@ -35,12 +35,11 @@ def ring_broadcast(nodes: int, blocks: int, slices: int = 8) -> Schedule:
     Every block travels as `slices` slices, so that the schedule has blocks x slices blocks and a step lasts 1/slices
     of a block's time: the more slices, the closer to one message time for any number of nodes (NCCL's ring).
     """
-    if slices < 1:
-        raise UserError(f"A ring broadcast cuts a block into at least 1 slice, got {slices}; raise slices.")
-    return _chain("ring_broadcast", nodes, blocks * slices)
+    _, blocks = check_cells(nodes, blocks)
+    return _chain("ring_broadcast", nodes, blocks * whole(slices, "slices", 1, LARGEST_COUNT // blocks))
 
 
 def _chain(name: str, nodes: int, blocks: int) -> Schedule:
-    check_size(nodes, blocks)
+    nodes, blocks = check_cells(nodes, blocks)
     source, block = (grid.ravel() for grid in np.indices((nodes - 1, blocks)))
     return from_columns(name, nodes, blocks, (0,), source + block, source, source + 1, block)

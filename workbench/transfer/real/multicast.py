@@ -16,7 +16,8 @@ from workbench.executor.faults import Fault, Kill, Stop
 from workbench.executor.gathering import gather
 from workbench.executor.processes import Pool
 from workbench.executor.relay import digests
-from workbench.executor.watching import HEARTBEAT_S
+from workbench.executor.watching import HEARTBEAT_S, StopWanted
+from workbench.records import positive
 from workbench.transfer.policy import Schedule, check
 from workbench.transfer.real import outcome
 from workbench.transfer.real.phases import Phase, lost, lost_again, remaining
@@ -40,6 +41,7 @@ def run_multicast(
     path: outcome.Path = "loopback",
     heartbeat_s: float = HEARTBEAT_S,
     pool: Pool | None = None,
+    stop: StopWanted = None,
 ) -> outcome.RealMulticast:
     """How long does a multicast take when one process a node really moves the bytes?
 
@@ -62,10 +64,12 @@ def run_multicast(
         path: "loopback" moves blocks through sockets, "memory" through shared memory (unpaced runs on Linux).
         heartbeat_s: silence after which a process counts as hung; a death is noticed within 0.1 s.
         pool: processes to use; by default some are started for this run and ended after it.
+        stop: asked ten times a second, from the processes' start to the last hash, whether to give up; it returns true
+            for that, or raises an error of its own. The processes of the run are then ended.
 
     Errors: `MissingExtra` without torch; `InputError` for impossible parameters or an invalid schedule; `ProcessLost`
         (`BlocksLost` where nobody else held a block) when a node is lost; `WrongBytes` when a hash differs;
-        `RunFailed` when the run takes too long or a link fails.
+        `RunFailed` when the run takes too long or a link fails; `RunStopped` when `stop` says so.
 
     Source: the recipe of real experiment R1 of the notes on λScale (§7), schedules of its §2.
     """
@@ -75,7 +79,9 @@ def run_multicast(
         raise UnknownName("way to go on after a fault", on_fault, ("fail", "replan"))
     if fault is not None:
         check_fault(fault, schedule)
-    limit_s = float(job.link_s.sum()) + SPARE_S if timeout_s is None else timeout_s
+    limit_s = float(job.link_s.sum()) + SPARE_S if timeout_s is None else positive(timeout_s, "timeout_s")
+    positive(heartbeat_s, "heartbeat_s")
+    watching = {"timeout_s": limit_s, "heartbeat_s": heartbeat_s, "stop": stop}
     with ExitStack() as stack:
         pool = pool or stack.enter_context(Pool(schedule.nodes))
         workers = stack.enter_context(pool.lease(schedule.nodes))
@@ -85,7 +91,7 @@ def run_multicast(
         held = {node: every if node in schedule.holders else () for node in range(schedule.nodes)}
         orders = plans(job, held, str(folder / "first"), limit_s, fresh=True, fault=fault)
         drills = (fault,) if isinstance(fault, Kill | Stop) else ()
-        phases = [Phase(job, drive(workers, orders, pool.beats, drills, timeout_s=limit_s, heartbeat_s=heartbeat_s))]
+        phases = [Phase(job, drive(workers, orders, pool.beats, drills, **watching))]
         if drills and not phases[0].drive.losses:
             raise UserError(f"The multicast was over before the fault at {fault.at_s:g} s; plan the fault earlier.")
         if phases[0].drive.losses:
@@ -94,11 +100,11 @@ def run_multicast(
             job, held = remaining(phases[0])
             workers = [worker for worker in workers if worker.number in held]
             orders = plans(job, held, str(folder / "second"), limit_s, fresh=False)
-            phases += [Phase(job, drive(workers, orders, pool.beats, timeout_s=limit_s, heartbeat_s=heartbeat_s))]
+            phases += [Phase(job, drive(workers, orders, pool.beats, **watching))]
             if phases[1].drive.losses:
                 raise lost_again(phases[1])
         for worker in workers:
             worker.give(digests)
-        found = dict(zip(held, gather(workers, pool.beats, limit_s), strict=True))
+        found = dict(zip(held, gather(workers, pool.beats, limit_s, stop), strict=True))
     verify(found, expected)
     return report(phases, message_bytes, path, found)

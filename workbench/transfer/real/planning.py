@@ -12,6 +12,7 @@ from workbench.executor.clock import Clock, check_clock
 from workbench.executor.faults import Fault, Flip, Swap
 from workbench.executor.links import Receive, Send
 from workbench.executor.relay import Plan
+from workbench.records import not_negative, whole
 from workbench.transfer.policy import Schedule
 from workbench.transfer.real.outcome import Path
 
@@ -63,10 +64,8 @@ def job_of(
         raise UserError("Shared memory has no links to pace; use clock='unpaced' with path='memory'.")
     if path == "memory" and not hasattr(os, "memfd_create"):
         raise UserError("A multicast through shared memory needs Linux; use path='loopback'.")
-    if seed < 0:
-        raise InputError(f"is {seed!r}", "give a whole number of 0 or more", field="seed")
-    if not 0 <= alpha_s < np.inf:
-        raise InputError(f"is {alpha_s!r}", "give a finite number of 0 or more", field="alpha_s")
+    seed, alpha_s = whole(seed, "seed"), not_negative(alpha_s, "alpha_s")
+    message_bytes = whole(message_bytes, "message_bytes")
     sizes = block_sizes(message_bytes, schedule.blocks)
     _check_memory(schedule.nodes, message_bytes)
     rates = _rates(schedule, bytes_per_s if paced else np.inf, paced)
@@ -83,12 +82,15 @@ def block_sizes(message_bytes: int, blocks: int) -> tuple[int, ...]:
         raise InputError(
             f"is {message_bytes} for {blocks} blocks", "give at least one byte a block", field="message_bytes"
         )
-    whole, rest = divmod(int(message_bytes), blocks)
-    return (whole + 1,) * rest + (whole,) * (blocks - rest)
+    share, rest = divmod(message_bytes, blocks)
+    return (share + 1,) * rest + (share,) * (blocks - rest)
 
 
 def _rates(schedule: Schedule, bytes_per_s: float | np.ndarray, finite: bool) -> np.ndarray:
-    rates = np.asarray(bytes_per_s, dtype=float)
+    try:
+        rates = np.asarray(bytes_per_s, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("is no number", "give bytes/s as a number", field="bytes_per_s") from None
     square = (schedule.nodes, schedule.nodes)
     if rates.shape not in ((), square):
         remedy = f"give one number, or {square[0]} x {square[1]} numbers by source and target"

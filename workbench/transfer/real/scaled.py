@@ -3,11 +3,12 @@
 from contextlib import ExitStack
 from typing import Literal
 
-from workbench.errors import InputError
 from workbench.executor.ceilings import Ceilings, measure_ceilings
 from workbench.executor.processes import Pool
 from workbench.executor.scale import LARGEST_THETA, OVERHEAD, Scale, choose_scale
-from workbench.transfer.policy import Schedule
+from workbench.executor.watching import StopWanted
+from workbench.records import not_negative, positive
+from workbench.transfer.policy import Schedule, check
 from workbench.transfer.real.multicast import run_multicast
 from workbench.transfer.real.outcome import RealMulticast
 
@@ -24,6 +25,7 @@ def run_scaled_multicast(
     *,
     ceilings: Ceilings | None = None,
     pool: Pool | None = None,
+    stop: StopWanted = None,
 ) -> RealMulticast:
     """How long would a multicast of this size take, by real processes on this machine as a scale model?
 
@@ -37,21 +39,22 @@ def run_scaled_multicast(
         clock, seed: as in `run_multicast`.
         ceilings: of this machine, for as many processes as the schedule has nodes; measured when not given.
         pool: processes to use; by default some are started and ended.
+        stop: as in `run_multicast`.
 
     Errors: as `run_multicast`; `UserError` where θ would exceed 100; `InputError` for a size or rate that is not
         above 0.
     """
-    for name, value in (("message_bytes", message_bytes), ("bytes_per_s", bytes_per_s)):
-        if not 0 < value < float("inf"):
-            raise InputError(f"is {value!r}", "give a finite number above 0", field=name)
+    message_bytes, bytes_per_s = positive(message_bytes, "message_bytes"), positive(bytes_per_s, "bytes_per_s")
+    alpha_s = not_negative(alpha_s, "alpha_s")
+    check(schedule)
     with ExitStack() as stack:
         pool = pool or stack.enter_context(Pool(schedule.nodes))
-        ceilings = ceilings or measure_ceilings(schedule.nodes, pool=pool)
+        ceilings = ceilings or measure_ceilings(schedule.nodes, pool=pool, stop=stop)
         step_s = alpha_s + message_bytes / schedule.blocks / bytes_per_s
         scale = choose_scale(step_s, message_bytes, bytes_per_s, ceilings)
         for _ in range(TRIES):
             size, rate = scale.bytes(message_bytes), scale.bytes_per_s(bytes_per_s)
-            run = run_multicast(schedule, size, rate, scale.seconds(alpha_s), clock, seed, pool=pool)
+            run = run_multicast(schedule, size, rate, scale.seconds(alpha_s), clock, seed, pool=pool, stop=stop)
             run = run.model_copy(update={"scale": scale})
             if run.overhead <= OVERHEAD:
                 break

@@ -1,10 +1,9 @@
 """What gets in a multicast's way: other traffic, and nodes that die."""
 
-from workbench.records import Record
-from workbench.transfer.model.numbers import NotNegative, Positive
+from workbench.records import Asked, NotNegative, Positive, ZeroOrMore
 
 
-class Background(Record):
+class Background(Asked):
     """Other traffic on the same links, such as KV cache on its way from prefill to decode instances.
 
     Attributes:
@@ -15,16 +14,16 @@ class Background(Record):
         kind: what it is, for the tables.
     """
 
-    source: int
-    target: int
+    source: ZeroOrMore
+    target: ZeroOrMore
     bytes: Positive
     start_s: NotNegative = 0.0
     bytes_per_s: Positive | None = None
     kind: str = "kv"
 
 
-class Death(Record):
+class Death(Asked):
     """A node that dies at a time."""
 
-    node: int
+    node: ZeroOrMore
     time_s: NotNegative

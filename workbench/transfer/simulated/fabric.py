@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import simpy
 
+from workbench.records import whole
 from workbench.transfer.kernels.fairness import max_min_fair
 from workbench.transfer.simulated.clock import FLOW_ENDS, FLOW_JOINS, SETTLE, Clock
 from workbench.transfer.simulated.ledger import Ledger
@@ -66,7 +67,7 @@ class Fabric:
 
     def __init__(self, clock: Clock, bytes_per_s: Sequence[float], names: Sequence[str]):
         self.clock, self.ledger = clock, Ledger(names)
-        self._capacity = list(bytes_per_s)
+        self._capacity, self._resources = list(bytes_per_s), len(names)
         self._unused_limits: list[int] = []
         self._flows: dict[Flow, None] = {}  # in order of joining
         self._joining: dict[Flow, None] = {}
@@ -91,7 +92,12 @@ class Fabric:
             labels: source, target, block, model, version for the table of transfers.
             overhead_s: seconds during which the flow moves nothing yet and holds no bandwidth.
             limit_bytes_per_s: most that the sender offers, None for all it can get.
+
+        Raises:
+            `InputError` for a path with a resource that there is not: rates are shared out by index, unchecked.
         """
+        for index in path:
+            whole(index, "path", 0, self._resources - 1)
         flow = Flow(self.clock, path, size_bytes, kind, labels)
         if limit_bytes_per_s is not None:
             flow._limit = self._limit(limit_bytes_per_s)

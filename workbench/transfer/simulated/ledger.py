@@ -64,7 +64,7 @@ class Ledger:
 
     def check_bytes(self) -> None:
         """Raise unless every link carried exactly the bytes of the transfers that went over it, to rounding."""
-        for key in self._moved.keys() | self._carried.keys():
+        for key in sorted(self._moved.keys() | self._carried.keys()):
             carried, moved = self._carried.get(key, 0.0), self._moved.get(key, 0.0)
             if abs(carried - moved) > 1e-9 * max(carried, moved):
                 resource, kind = key

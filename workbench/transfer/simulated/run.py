@@ -1,16 +1,16 @@
 """A multicast by simulation: flows on shared resources, with background traffic and deaths if wanted."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from workbench.errors import UnknownName, UserError
-from workbench.transfer.model.arriving import Run
-from workbench.transfer.model.network import Network
-from workbench.transfer.model.numbers import positive
-from workbench.transfer.policy import Schedule
+from workbench.errors import UserError
+from workbench.records import not_negative
+from workbench.transfer.model.arriving import Run, check_run
+from workbench.transfer.model.network import Network, block_sizes
+from workbench.transfer.policy import Schedule, held_of
 from workbench.transfer.simulated.clock import Clock
 from workbench.transfer.simulated.disturbance import Background, Death
 from workbench.transfer.simulated.fabric import Fabric
@@ -80,15 +80,15 @@ def simulate(
         model, version: for the table of transfers.
 
     Raises:
-        `UserError` for what does not fit together, `WorkbenchError` when a block died with its last holder.
+        `UnknownName` for an unknown run; `InputError` for a schedule that names what does not exist (whether it keeps
+        the rules, `policy.check` says) and for sizes or holdings of another shape; `UserError` for what does not fit
+        together; `WorkbenchError` when a block died with its last holder.
     """
-    if run not in get_args(Run):
-        raise UnknownName("run", run, get_args(Run))
+    check_run(run)
     network.require(schedule)
-    sizes = np.broadcast_to(np.asarray(block_bytes, dtype=float), schedule.blocks)
-    for size in np.unique(sizes).tolist():
-        positive(size, "block_bytes")
-    first = np.zeros((schedule.nodes, schedule.blocks), dtype=bool) if held is None else np.array(held, dtype=bool)
+    sizes = block_sizes(schedule, block_bytes)
+    detect_s = None if detect_s is None else not_negative(detect_s, "detect_s")
+    first = held_of(schedule, np.zeros((schedule.nodes, schedule.blocks)) if held is None else held)
     first[list(schedule.holders)] = True
     clock = Clock()
     names = [resource.name for resource in network.resources]

@@ -256,7 +256,7 @@ def test_another_model_changes_nothing_for_the_others():
 @pytest.mark.parametrize(
     ("build", "part"),
     [
-        (lambda: GammaRenewal(rate_per_s=1, shape=0), "shape=0"),
+        (lambda: GammaRenewal(rate_per_s=1, shape=0), "GammaRenewal.shape': is 0"),
         (lambda: MarkovModulated(rates_per_s=(1, 2), stays_s=(1, 2, 3)), "equally long"),
         (lambda: MarkovModulated(rates_per_s=(0, 0), stays_s=(1, 2)), "all be zero"),
         (lambda: PiecewisePoisson(lengths_s=(1,), rates_per_s=(0,)), "all be zero"),
@@ -264,8 +264,8 @@ def test_another_model_changes_nothing_for_the_others():
         (lambda: Quantiles(shares=(0, 0.5), tokens=(1, 2)), "from 0 to 1"),
         (lambda: Quantiles(shares=(0, 1), tokens=(2, 1)), "descend"),
         (lambda: Lognormals(humps=(Hump(ln_mean=1, ln_std=1),), least=9, most=3), "least"),
-        (lambda: Poisson(rate=3), "no field 'rate'"),
-        (lambda: Poisson(), "needs rate_per_s"),
+        (lambda: Poisson(rate=3), "Poisson.rate': is not a known field"),
+        (lambda: Poisson(), "Poisson.rate_per_s': is missing"),
         (lambda: market({}, LENGTHS, duration_s=5), "at least one model"),
         (lambda: zipf_rates(0, 1.0), "at least one model"),
         (lambda: generate(Poisson(rate_per_s=1), LENGTHS, requests=0), "requests=0"),

@@ -241,11 +241,11 @@ def test_a_request_at_time_zero_is_fine(write):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({"bad_rows": "ignore"}, "bad_rows='ignore'"),
-        ({"seed": -1}, "seed=-1"),
-        ({"rows": 0}, "rows=0"),
-        ({"spread": -2.0}, "spread=-2.0"),
-        ({"columns": {"prompt": "x"}}, "columns="),
+        ({"bad_rows": "ignore"}, "field 'bad_rows': is 'ignore'"),
+        ({"seed": -1}, "field 'seed': is -1"),
+        ({"rows": 0}, "field 'rows': is 0"),
+        ({"spread": -2.0}, "field 'spread': is -2.0"),
+        ({"columns": {"prompt": "x"}}, "field 'columns.prompt"),
     ],
 )
 def test_options_that_cannot_be(options, part, write):

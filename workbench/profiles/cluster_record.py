@@ -6,7 +6,7 @@ from workbench.errors import InputError
 from workbench.profiles.accelerator_record import Accelerator
 from workbench.profiles.cluster_places import Place, places_of
 from workbench.profiles.link_record import Link
-from workbench.profiles.quantities import Alternates, Bytes, Count, CountOrNone, Seconds, alternate_value, sources_of
+from workbench.profiles.quantities import Alternates, Bytes, Count, Seconds, ZeroOrMore, alternate_value, sources_of
 from workbench.records import Quantity, Record, Source
 
 
@@ -39,7 +39,7 @@ class HostGroup(Record):
     hosts: Count
     accelerators: Count
     accelerator: Accelerator
-    nics: CountOrNone = 0
+    nics: ZeroOrMore = 0
     nic: Link | None = None
     scale_up: Link | None = None
     pcie: Link | None = None

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator
 
 from workbench.profiles.checking import build
 from workbench.profiles.model_record import Dtype
-from workbench.profiles.quantities import Count, Flag
+from workbench.profiles.quantities import Count, Flag, ZeroOrMore
 from workbench.records import Record
 
 
@@ -16,7 +16,7 @@ def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
-Bounds = Annotated[tuple[Annotated[int, Strict(), Field(ge=0)], Count], AfterValidator(_ordered)]
+Bounds = Annotated[tuple[ZeroOrMore, Count], AfterValidator(_ordered)]
 
 
 class Deployment(Record):

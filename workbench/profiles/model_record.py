@@ -3,11 +3,11 @@
 import itertools
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from workbench.errors import InputError, UserError
 from workbench.profiles.dtypes import BITS, bits_of
-from workbench.profiles.quantities import Alternates, Count, Flag, Number, alternate_value, sources_of
+from workbench.profiles.quantities import Alternates, Count, Flag, Number, ZeroOrMore, alternate_value, sources_of
 from workbench.records import Quantity, Record, Source, Status
 
 
@@ -25,9 +25,9 @@ class Experts(Record):
 
     routed: Count
     active: Count
-    shared: Annotated[int, Strict(), Field(ge=0)] = 0
+    shared: ZeroOrMore = 0
     intermediate: Count
-    dense_layers: Annotated[int, Strict(), Field(ge=0)] = 0
+    dense_layers: ZeroOrMore = 0
 
 
 class LatentAttention(Record):
@@ -82,7 +82,7 @@ class Model(Record):
     norms_per_layer: Count = 2
     qk_norm: Flag = False
     embedding_norm: Flag = False
-    learned_positions: Annotated[int, Strict(), Field(ge=0)] = 0
+    learned_positions: ZeroOrMore = 0
     weight_dtype: Dtype = "bf16"
     kv_dtype: Dtype = "bf16"
     experts: Experts | None = None

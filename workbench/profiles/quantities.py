@@ -87,7 +87,7 @@ Bytes = _typed("bytes")
 Seconds = _typed("s", zero_allowed=True)
 Number = _typed("1")
 Count = Annotated[int, Strict(), Field(ge=1)]
-CountOrNone = Annotated[int, Strict(), Field(ge=0)]
+ZeroOrMore = Annotated[int, Strict(), Field(ge=0)]
 Flag = Annotated[bool, Strict()]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from workbench.errors import InputError, UnknownName, UserError
+from workbench.profiles.checking import build
 from workbench.workloads.facts import TraceFacts, all_facts, facts_by_sha256
 from workbench.workloads.finding import find, located
 from workbench.workloads.handle import Trace
@@ -69,7 +70,7 @@ def trace(
         InputError: with file, row, field and remedy for what cannot be read.
     """
     given = locals()
-    options = ReadOptions(**{name: given[name] for name in ReadOptions.model_fields})
+    options = build(ReadOptions, {name: given[name] for name in ReadOptions.model_fields})
     if isinstance(name_or_path, pl.DataFrame):
         return read_table(name_or_path, options)
     known = all_facts()
@@ -146,7 +147,7 @@ def _stand_in(facts: TraceFacts, options: ReadOptions) -> Trace:
     if options.window is not None:
         made = cut(made, *options.window)
     if options.rows is not None:
-        made = of_rows(made, *((0, options.rows) if isinstance(options.rows, int) else options.rows))
+        made = of_rows(made, *options.part)
     return made
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
-from workbench.workloads.asked import Asked, AtLeastOne, Count, Positive
+from workbench.records import Asked, AtLeastOne, Positive, Record, ZeroOrMore
 
 Unit = Literal["datetime", "s", "ms", "us", "ns"]
 Target = Literal["request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes"]
@@ -19,19 +19,19 @@ class Limits(Asked):
         array_bytes: bytes of a JSON array, which cannot be read in parts.
     """
 
-    rows: Count = 50_000_000
-    line_bytes: Count = 4 << 20
-    file_bytes: Count = 8 << 30
-    array_bytes: Count = 1 << 30
+    rows: ZeroOrMore = 50_000_000
+    line_bytes: ZeroOrMore = 4 << 20
+    file_bytes: ZeroOrMore = 8 << 30
+    array_bytes: ZeroOrMore = 1 << 30
 
 
-class ReadOptions(Asked):
+class ReadOptions(Record):
     """Everything `trace` can be told about a file; its docstring explains the fields one by one."""
 
-    rows: AtLeastOne | tuple[Count, AtLeastOne] | None = None
+    rows: AtLeastOne | tuple[ZeroOrMore, AtLeastOne] | None = None
     window: tuple[float, float] | None = None
     spread: bool | Positive = True
-    seed: Count = 0
+    seed: ZeroOrMore = 0
     zero_tokens: Literal["drop", "keep", "one", "refuse"] = "drop"
     bad_rows: Literal["refuse", "drop"] = "refuse"
     model: str | None = None
@@ -42,3 +42,8 @@ class ReadOptions(Asked):
     block_tokens: AtLeastOne | None = None
     count_tokens: Callable[[str], int] | None = None
     limits: Limits = Limits()
+
+    @property
+    def part(self) -> tuple[int, int | None]:
+        """First row wanted, from 0, and the one behind the last; None for no end."""
+        return (0, self.rows) if self.rows is None or isinstance(self.rows, int) else self.rows

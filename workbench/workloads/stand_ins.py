@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from workbench.errors import UserError
-from workbench.workloads.asked import Asked, AtLeastOne, NotNegative, Positive
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive
 from workbench.workloads.building.assembling import DEFAULT_MODEL
 from workbench.workloads.generators.arrivals import Arrivals
 from workbench.workloads.generators.lengths import Lengths

@@ -44,7 +44,7 @@ def assembled(head: Head, form: Format, options: ReadOptions, ledger: Ledger) ->
     if form.rewrite:
         head = form.rewrite(head, options, ledger)
     mapping = form.columns(head, options)
-    rows = Rows(head, mapping.wanted(), options.rows, options.limits)
+    rows = Rows(head, mapping.wanted(), options.part, options.limits)
     table = parsed(rows, mapping, form, options, ledger)
     rows_read = table.height + sum(defect.dropped for defect in ledger.defects)
     table = with_sound_cells(table, rows, mapping, ledger)
@@ -84,7 +84,7 @@ def _named(table: pl.DataFrame, options: ReadOptions, ledger: Ledger) -> pl.Data
 def _cuts(options: ReadOptions) -> tuple[Transformation, ...]:
     steps = []
     if options.rows is not None:
-        start, stop = (0, options.rows) if isinstance(options.rows, int) else options.rows
+        start, stop = options.part
         steps.append(Transformation(name="rows", parameters={"start": str(start), "stop": str(stop)}))
     if options.window is not None:
         start_s, end_s = options.window

@@ -20,24 +20,24 @@ class Rows:
         frame: lazy rows with their numbers in the column `ROW`.
     """
 
-    def __init__(self, head: Head, wanted: dict[str, bool], part: int | tuple[int, int] | None, limits: Limits):
+    def __init__(self, head: Head, wanted: dict[str, bool], part: tuple[int, int | None], limits: Limits):
         """Open the rows.
 
         Parameters:
             head: from `head_of` or `table_head`.
             wanted: the columns to read, each with whether it holds a list of whole numbers.
-            part: the first n rows, or start (from 0) to stop (not included); None for all.
+            part: start (from 0) and stop (not included, None for all the rest).
             limits: what to refuse.
         """
         self.head = head
-        start, stop = (0, part) if isinstance(part, int) else part or (0, None)
+        start, stop = part
         if head.kind in ("jsonl", "json"):
             objects = line_objects(head) if head.kind == "jsonl" else enumerate(head.objects, start=1)
             chosen = _capped(itertools.islice(objects, start, stop), limits, head.label)
             self.frame = object_rows(chosen, wanted, head.label)
             return
         frame = _scanned(head).select(ROW, *wanted)
-        self.frame = frame if part is None else frame.slice(start, max(stop - start, 0))
+        self.frame = frame.slice(start, None if stop is None else max(stop - start, 0))
         count = int(self.collect(self.frame.select(pl.len())).item())
         if count > limits.rows:
             raise _too_many(limits, head.label)

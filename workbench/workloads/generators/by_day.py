@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from workbench.workloads.asked import NotNegative, Positive
+from workbench.records import NotNegative, Positive
 from workbench.workloads.generators.piecewise import PiecewisePoisson
 from workbench.workloads.generators.process import ArrivalProcess
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from workbench.workloads.asked import Count, Positive
+from workbench.records import Positive, ZeroOrMore
 from workbench.workloads.generators.process import ArrivalProcess
 
 
@@ -23,7 +23,7 @@ class Counted(ArrivalProcess):
     """
 
     kind: Literal["counted"] = "counted"
-    counts: Annotated[tuple[Count, ...], Field(min_length=1)]
+    counts: Annotated[tuple[ZeroOrMore, ...], Field(min_length=1)]
     window_s: Positive
     span_s: Positive
     gap_shape: Positive

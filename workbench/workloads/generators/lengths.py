@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from workbench.records import Record
-from workbench.workloads.asked import Asked, Positive
+from workbench.records import Asked, Positive, Record
 from workbench.workloads.generators.sides import AnySide
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from workbench.workloads.asked import NotNegative, Positive
+from workbench.records import NotNegative, Positive
 from workbench.workloads.generators.process import ArrivalProcess, checked_count, renewal_marks, through
 
 

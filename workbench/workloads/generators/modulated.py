@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from pydantic import model_validator
 
-from workbench.workloads.asked import Asked, NotNegative, Positive
+from workbench.records import Asked, NotNegative, Positive
 from workbench.workloads.generators.process import ArrivalProcess, checked_count, renewal_marks, through
 
 

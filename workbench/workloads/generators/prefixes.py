@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from workbench.workloads.asked import Asked, AtLeastOne
+from workbench.records import Asked, AtLeastOne
 
 
 class SharedPrefixes(Asked):

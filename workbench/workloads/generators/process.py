@@ -5,7 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.workloads.asked import Asked
+from workbench.records import Asked
 
 _MOST = 50_000_000
 

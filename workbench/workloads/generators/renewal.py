@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from workbench.workloads.asked import Positive
+from workbench.records import Positive
 from workbench.workloads.generators.process import ArrivalProcess, checked_count, renewal_marks
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from workbench.errors import UserError
-from workbench.workloads.asked import Asked, AtLeastOne, NotNegative, Positive
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive
 
 _TRIES = 200
 

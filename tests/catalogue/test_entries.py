@@ -2,9 +2,9 @@
 
 import csv
 import json
+import pathlib
 import re
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,9 +13,10 @@ import workbench as wb
 from workbench.catalogue import published, running, spec
 from workbench.errors import UnknownName
 from workbench.figures import draw
-from workbench.transfer.simulated import simulate
+from workbench.queueing import ActivePath, Path, simulated
 
 IDS = list(spec.all_specs())
+SIMULATORS = {"simulate", *simulated.__all__}
 QUICK = {id: [name for name in spec.find(id).backends if name != "torch"] for id in IDS}
 
 
@@ -54,29 +55,68 @@ def test_each_backend_can_be_asked_alone(id, backend):
 
 
 class Slow:
-    """What a simulator returns, with every time tripled."""
+    """What the simulator of transfers returns, with every time tripled."""
 
     def __init__(self, run):
         self.finish_s, self.arrival_s = 3 * run.finish_s, 3 * run.arrival_s
         self.completion = run.completion.with_columns(pl.col("complete_s") * 3)
 
 
-@pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends])
+def slowed(run):
+    """What a simulator returned, as if everything, or every customer, had taken three times as long."""
+    if isinstance(run, Path):
+        arrival = run.arrival_s
+        return run._replace(
+            start_s=arrival + 3 * (run.start_s - arrival), finish_s=arrival + 3 * (run.finish_s - arrival)
+        )
+    return run._replace(active=3 * run.active) if isinstance(run, ActivePath) else Slow(run)
+
+
+def slow(simulator):
+    return lambda *args, **options: slowed(simulator(*args, **options))
+
+
+SHARES = "lambdascale/slow-link"
+
+
+def test_a_simulated_share_comes_from_the_simulator(monkeypatch):
+    """A ratio does not change when all is slower; it does when only the runs with a slow link are."""
+    entry = spec.find(SHARES)
+    before = running.run(entry, {}, backends="simpy", quick=True).tables["share"]
+    module = sys.modules["workbench.catalogue.lambdascale.slow_link"]
+    true = module.simulate
+
+    def simulator(schedule, network, size):
+        run = true(schedule, network, size)
+        return Slow(run) if network.links else run
+
+    monkeypatch.setattr(module, "simulate", simulator)
+    after = running.run(entry, {}, backends="simpy", quick=True).tables["share"]
+    for one, other in zip(before.to_dicts(), after.to_dicts(), strict=True):
+        assert other["kept"] == pytest.approx(one["kept"] / (1 if one["slow_share"] == 1 else 3)), one
+
+
+@pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id != SHARES])
 def test_a_simulated_number_comes_from_the_simulator(id, monkeypatch):
-    """A simulator that takes three times as long shows in every number of seconds or steps that is labelled so."""
+    """A simulator that gives three times as much shows in every number of its units that is labelled so."""
     entry = spec.find(id)
     before = running.run(entry, {}, backends="simpy", quick=True).tables["headline"]
     using = [module for name, module in sys.modules.items() if name.startswith("workbench.catalogue.")]
     for module in using:
         if hasattr(module, "_known") and hasattr(module._known, "cache_clear"):
             monkeypatch.setattr(module, "_known", module._known.__wrapped__)
-        if hasattr(module, "simulate"):
-            monkeypatch.setattr(module, "simulate", lambda *args, **options: Slow(simulate(*args, **options)))
+        for name in SIMULATORS & set(vars(module)):
+            monkeypatch.setattr(module, name, slow(getattr(module, name)))
     after = running.run(entry, {}, backends="simpy", quick=True).tables["headline"]
     assert before["series"].to_list() == after["series"].to_list()
-    for one, other in zip(before.to_dicts(), after.to_dicts(), strict=True):
-        if one["unit"] in ("s", "steps"):
-            assert other["value"] == pytest.approx(3 * one["value"]), one
+    tripled = [
+        (one, other)
+        for one, other in zip(before.to_dicts(), after.to_dicts(), strict=True)
+        if one["unit"] in ("s", "steps") or one["series"].startswith("expected active models")
+    ]
+    assert tripled
+    for one, other in tripled:
+        assert other["value"] == pytest.approx(3 * one["value"]), one
 
 
 @pytest.mark.parametrize(("id", "panel"), [(id, panel) for id in IDS for panel in spec.find(id).panels])
@@ -163,7 +203,7 @@ def test_off_the_papers_hardware_nothing_is_judged():
 def test_the_catalogue_table_and_an_unknown_id():
     table = wb.experiments()
     assert table["id"].to_list() == IDS
-    folder = Path(__file__).parents[2] / "data" / "published"
+    folder = pathlib.Path(__file__).parents[2] / "data" / "published"
     texts = [file.read_text(encoding="utf-8").splitlines() for file in folder.glob("lambdascale*.csv")]
     rows = [row for lines in texts for row in csv.DictReader(lines)]
     points = sum(row["experiment"] == "lambdascale/fig7" for row in rows)

@@ -26,6 +26,11 @@ def test_every_experiment_gets_its_explorer(id):
     explorer = explore(id)
     assert set(explorer.controls) == {parameter.name for parameter in spec.find(id).parameters}
     assert explorer._message.value == ""
+    if not explorer._instant():
+        assert "Press a button" in explorer._status.value
+        explorer.buttons[spec.find(id).backends[0]].click()
+        explorer.wait(60)
+        assert explorer._message.value == ""
     assert len(explorer._figure.data) > 0
     assert "seed 0" in explorer._below.value
 
@@ -370,3 +375,13 @@ def test_a_real_run_of_an_explorer_waits_for_its_turn(monkeypatch):
 def test_a_paper_that_is_no_name_is_refused_in_one_sentence(paper):
     with pytest.raises(UnknownName, match=r"There is no paper named"):
         Browser(paper)
+
+
+def test_figures_have_the_projects_template_and_no_upload_button():
+    """A new `FigureWidget` brings plotly's own template along: a white box in a dark notebook."""
+    explorer = explore("lambdascale/block-count")
+    assert explorer._figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    explorer.controls["nodes"].value.value = 64
+    assert explorer._figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    assert explorer._figure.layout.template.layout.legend.orientation == "h"
+    assert explorer._figure._config["showSendToCloud"] is False

@@ -267,9 +267,12 @@ def test_another_model_changes_nothing_for_the_others():
         (lambda: Poisson(rate=3), "Poisson.rate': is not a known field"),
         (lambda: Poisson(), "Poisson.rate_per_s': is missing"),
         (lambda: market({}, LENGTHS, duration_s=5), "at least one model"),
-        (lambda: zipf_rates(0, 1.0), "at least one model"),
-        (lambda: generate(Poisson(rate_per_s=1), LENGTHS, requests=0), "requests=0"),
-        (lambda: generate(Poisson(rate_per_s=1), LENGTHS, duration_s=-1), "duration_s=-1"),
+        (lambda: zipf_rates(0, 1.0), "'models': is 0; give a whole number"),
+        (lambda: generate(Poisson(rate_per_s=1), LENGTHS, requests=0), "'requests': is 0; give a whole number"),
+        (
+            lambda: generate(Poisson(rate_per_s=1), LENGTHS, duration_s=-1),
+            "'duration_s': is -1; give a finite number above 0",
+        ),
     ],
 )
 def test_parameters_that_cannot_be(build, part):

@@ -68,8 +68,8 @@ def test_the_representative_window_looks_like_the_trace():
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({"length_s": 1}, "length_s=1"),
-        ({"length_s": 2.5}, "length_s=2.5"),
+        ({"length_s": 1}, "'length_s': is 1; give a whole number of seconds"),
+        ({"length_s": 2.5}, "'length_s': is 2.5; give a whole number of seconds"),
         ({"length_s": 99_999}, "no window of 99999 s fits"),
         ({"length_s": 10, "by": "best"}, "not by 'best'"),
     ],

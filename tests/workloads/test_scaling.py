@@ -208,11 +208,11 @@ def test_prefixes_of_other_block_sizes_do_not_mix():
 @pytest.mark.parametrize(
     ("build", "part"),
     [
-        (lambda entry: compress(entry, 0), "factor=0"),
-        (lambda entry: compress(entry, float("nan")), "factor=nan"),
-        (lambda entry: repeat(entry, 0), "times=0"),
-        (lambda entry: repeat(entry, 1.5), "times=1.5"),
-        (lambda entry: superpose(entry, 0), "copies=0"),
+        (lambda entry: compress(entry, 0), "'factor': is 0; give a finite"),
+        (lambda entry: compress(entry, float("nan")), "'factor': is nan; give a finite"),
+        (lambda entry: repeat(entry, 0), "'times': is 0; give a whole number from 1 to"),
+        (lambda entry: repeat(entry, 1.5), "'times': is 1.5; give a whole number from 1 to"),
+        (lambda entry: superpose(entry, 0), "'copies': is 0; give a whole number from 1 to"),
         (lambda entry: cut(entry, 5, 5), "No request"),
         (lambda entry: cut(entry, 1e9, 2e9), "choose another window"),
     ],

@@ -3,7 +3,7 @@
 import functools
 from importlib import import_module
 
-MODULES = ("lambdascale", "blitzscale", "theory")
+MODULES = ("lambdascale", "blitzscale", "aegaeon", "theory")
 
 
 @functools.cache

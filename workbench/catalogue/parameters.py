@@ -25,6 +25,7 @@ class Par(NamedTuple):
         log: whether the slider is logarithmic.
         choices: allowed texts; with a tuple type any selection of them.
         profile: "cluster", "accelerator" or "model" where the text names such a profile (or a path, or `local`).
+        trace: whether the text names a trace, or the file of one; empty for none.
         free: True where the paper does not fix the value, so that published marks stay comparable when it is changed.
         play: whether the slider gets a play button.
         status, source: where the default comes from.
@@ -38,6 +39,7 @@ class Par(NamedTuple):
     log: bool = False
     choices: tuple[str, ...] = ()
     profile: str = ""
+    trace: bool = False
     free: bool = False
     play: bool = False
     status: Status = "chosen"
@@ -102,6 +104,8 @@ class Parameter(NamedTuple):
         about = self.about
         if about.choices:
             return f"one of {', '.join(about.choices)}"
+        if about.trace:
+            return "the name of a trace, the path of one, or an empty text for none"
         if about.profile:
             return f"the name of a {about.profile}, a path, 'local', or a {about.profile} made in code"
         if about.low is None and about.high is None:

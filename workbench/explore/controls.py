@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 import ipywidgets as w
+import polars as pl
 
-from workbench import profiles
+from workbench import profiles, workloads
 from workbench.catalogue.parameters import Parameter
 from workbench.errors import UserError
 
@@ -59,7 +60,10 @@ def _choice(parameter: Parameter, label: str, value: Any) -> w.Widget:
     elif parameter.about.choices:
         options = list(parameter.about.choices)
     else:
-        return w.Text(value=value, description=label, continuous_update=False, style=_STYLE)
+        common = {"value": value, "description": label, "continuous_update": False, "style": _STYLE}
+        if parameter.about.trace:
+            return w.Combobox(options=_trace_names(), ensure_option=False, layout=w.Layout(width="100%"), **common)
+        return w.Text(**common)
     shown = [(getattr(option, "name", option), option) for option in options]
     return w.Dropdown(options=shown, value=value, description=label, style=_STYLE, layout=w.Layout(width="100%"))
 
@@ -74,6 +78,13 @@ def _profile_names(kind: str) -> list[str]:
             return names
         names.append("local")
     return names
+
+
+def _trace_names() -> list[str]:
+    """Traces that are here, then generated stand-ins; a path may be typed."""
+    table = workloads.traces()
+    held = table.filter(pl.col("held").is_not_null())["name"].to_list()
+    return [*held, *table["stand_in"].drop_nulls().to_list()]
 
 
 def _slider(parameter: Parameter, label: str, value: float) -> tuple[w.Widget, w.Widget]:

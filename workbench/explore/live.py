@@ -10,6 +10,7 @@ import ipywidgets as w
 import plotly.graph_objects as go
 
 from workbench.errors import WorkbenchError
+from workbench.figures.base import BUTTONS, TEMPLATE
 from workbench.figures.text import alert
 
 
@@ -41,8 +42,8 @@ class Polish(anywidget.AnyWidget):
 
 def live() -> go.FigureWidget:
     """An empty `FigureWidget` that follows the width of its container (needs `Polish` on the page to begin with)."""
-    widget = go.FigureWidget()
-    widget._config = {"responsive": True, "displaylogo": False}
+    widget = go.FigureWidget(layout={"template": TEMPLATE})
+    widget._config = dict(BUTTONS)
     return widget
 
 
@@ -50,15 +51,14 @@ def follow(widget: go.FigureWidget, sketch: dict[str, Any]) -> None:
     """Make a shown figure look like a sketch (`figures.sketch`), moving its traces where they are of the same kinds."""
     traces, layout = sketch["data"], dict(sketch["layout"])
     same = [old.type for old in widget.data] == [new["type"] for new in traces]
-    if widget.layout.template.layout.font.color is not None:
-        del layout["template"]  # it is there already
+    del layout["template"]  # it is there from the beginning, and costly to set again
     shapes, notes = layout.pop("shapes", ()), layout.pop("annotations", ())
     with widget.batch_update():
         widget.layout.shapes, widget.layout.annotations = shapes, notes
         if same:
             for old, new in zip(widget.data, traces, strict=True):
                 old.update(new, overwrite=True)
-        widget.update_layout(layout, overwrite="template" in layout)
+        widget.update_layout(layout)
     if not same:
         widget.data = []
         widget.add_traces(traces)

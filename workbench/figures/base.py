@@ -54,6 +54,8 @@ TEMPLATE = {
     }
 }
 
+BUTTONS = {"responsive": True, "displaylogo": False, "showSendToCloud": False}
+"""Plotly's settings beside a figure; without the last one its tool bar offers to upload the data."""
 
 PATTERNS = {"analytic": "", "simpy": "/", "torch": "x", "recorded": "."}
 

@@ -22,6 +22,7 @@ from workbench.queueing.distributions import (
 from workbench.queueing.model import (
     APPROXIMATIONS,
     ActiveModels,
+    ActivePath,
     Answer,
     Batched,
     ConstantService,
@@ -40,6 +41,7 @@ from workbench.queueing.model import (
     WaitBounds,
     Waiting,
     active_models,
+    active_path,
     batched_path,
     batched_service,
     curve,
@@ -68,6 +70,7 @@ from workbench.queueing.path import Customers, Path, draw_customers
 __all__ = [
     "APPROXIMATIONS",
     "ActiveModels",
+    "ActivePath",
     "Answer",
     "AnyDistribution",
     "Batched",
@@ -99,6 +102,7 @@ __all__ = [
     "WaitBounds",
     "Waiting",
     "active_models",
+    "active_path",
     "batched_path",
     "batched_service",
     "curve",

@@ -5,7 +5,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
+from workbench.errors import InputError, UserError
+from workbench.records import positive, shown, whole
 from workbench.workloads.handle import Trace
 
 By = Literal["busiest", "burstiest", "representative"]
@@ -25,7 +26,7 @@ def windows(trace: Trace, length_s: float, by: By = "busiest", top: int = 10) ->
         by: busiest (most requests), burstiest (largest index of dispersion of the counts in 1 s) or representative
             (smallest `distance`: the sum of |ln| of the ratios window over trace of rate, dispersion, and mean prompt
             and output length).
-        top: how many to list.
+        top: how many to list, at least 1.
 
     Returns:
         `start_s, end_s, requests, rate_per_s, rate_over_mean, peak_over_mean, cv, idc` (the last three of counts in
@@ -33,9 +34,7 @@ def windows(trace: Trace, length_s: float, by: By = "busiest", top: int = 10) ->
     """
     if by not in _ORDER:
         raise UserError(f"Windows can be ranked by {', '.join(_ORDER)}, not by {by!r}.")
-    length = int(length_s)
-    if length < 2 or length != length_s:
-        raise UserError(f"length_s={length_s} must be a whole number of seconds, at least 2.")
+    length, top = _seconds(length_s), whole(top, "top", 1)
     times_s = trace.requests["arrival_s"].to_numpy()
     seconds = int(times_s[-1]) + 1
     if length > seconds:
@@ -116,3 +115,10 @@ def _apart(ranked: pl.DataFrame, length: int, top: int) -> pl.DataFrame:
         chosen.append(place)
         free &= np.abs(starts - starts[place]) >= length
     return ranked[chosen]
+
+
+def _seconds(length_s: float) -> int:
+    length = positive(length_s, "length_s")
+    if length < 2 or length != int(length):
+        raise InputError(f"is {shown(length_s)}", "give a whole number of seconds, at least 2", field="length_s")
+    return int(length)

@@ -5,8 +5,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from workbench.errors import UserError
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, positive
 from workbench.workloads.building.assembling import DEFAULT_MODEL
 from workbench.workloads.generators.arrivals import Arrivals
 from workbench.workloads.generators.lengths import Lengths
@@ -61,8 +60,7 @@ class StandIn(Asked):
             duration_s: another span than that of the real trace; targets hold for the original span only, so the
                 first draw is then taken as it is.
         """
-        if duration_s is not None and not duration_s > 0:
-            raise UserError(f"duration_s={duration_s} must be above zero.")
+        duration_s = None if duration_s is None else positive(duration_s, "duration_s")
         if duration_s is None or duration_s == self.duration_s:
             times_s = self._nearest(seed)
         else:

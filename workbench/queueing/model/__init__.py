@@ -1,6 +1,7 @@
 """The analytic face of waiting lines: rates and distributions in, records out that say what they take for granted."""
 
 from workbench.queueing.model.active import ActiveModels, active_models
+from workbench.queueing.model.active_path import ActivePath, active_path
 from workbench.queueing.model.answer import Answer, Kind, Waiting
 from workbench.queueing.model.batched import Batched, batched_service
 from workbench.queueing.model.constant_service import ConstantService, OneConstantServer, md1, mdc
@@ -32,6 +33,7 @@ from workbench.queueing.model.unequal_servers import (
 __all__ = [
     "APPROXIMATIONS",
     "ActiveModels",
+    "ActivePath",
     "Answer",
     "Batched",
     "ConstantService",
@@ -50,6 +52,7 @@ __all__ = [
     "WaitBounds",
     "Waiting",
     "active_models",
+    "active_path",
     "batched_path",
     "batched_service",
     "curve",

@@ -3,11 +3,10 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from workbench.records import NotNegative, Positive
 from workbench.workloads.generators.piecewise import PiecewisePoisson
-from workbench.workloads.generators.process import ArrivalProcess
+from workbench.workloads.generators.process import ArrivalProcess, Rate, Shape, checked_pieces
 
 
 class Calendar(ArrivalProcess):
@@ -20,15 +19,23 @@ class Calendar(ArrivalProcess):
     """
 
     kind: Literal["calendar"] = "calendar"
-    per_day: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
-    hour_weights: Annotated[tuple[NotNegative, ...], Field(min_length=24, max_length=24)]
-    gap_shape: Positive = 1.0
+    per_day: Annotated[tuple[Rate, ...], Field(min_length=1)]
+    hour_weights: Annotated[tuple[Rate, ...], Field(min_length=24, max_length=24)]
+    gap_shape: Shape = 1.0
+
+    @model_validator(mode="after")
+    def _something_arrives(self):
+        for name in ("per_day", "hour_weights"):
+            if not any(getattr(self, name)):
+                raise ValueError(f"{name} must not all be zero; raise one")
+        return self
 
     @property
     def mean_rate_per_s(self) -> float:
         return sum(self.per_day) / len(self.per_day) / 86_400
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:
+        checked_pieces(duration_s / 3600.0)
         shares = np.array(self.hour_weights) / sum(self.hour_weights) / 3600.0
         rates = np.outer(self.per_day, shares).ravel()
         script = PiecewisePoisson(

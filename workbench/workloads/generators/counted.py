@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from workbench.records import Positive, ZeroOrMore
-from workbench.workloads.generators.process import ArrivalProcess
+from workbench.records import ZeroOrMore
+from workbench.workloads.generators.process import MOST, ArrivalProcess, Lasting, Shape
 
 
 class Counted(ArrivalProcess):
@@ -24,20 +24,28 @@ class Counted(ArrivalProcess):
 
     kind: Literal["counted"] = "counted"
     counts: Annotated[tuple[ZeroOrMore, ...], Field(min_length=1)]
-    window_s: Positive
-    span_s: Positive
-    gap_shape: Positive
+    window_s: Lasting
+    span_s: Lasting
+    gap_shape: Shape
 
     @model_validator(mode="after")
     def _fitting(self):
         least, most = (len(self.counts) - 1) * self.window_s, len(self.counts) * self.window_s
         if not least < self.span_s <= most or not self.counts[0] or not self.counts[-1]:
             raise ValueError("span_s must end in the last window, and the first and last window need an arrival")
+        if len(self.counts) == 1 and self.counts[0] == 1:
+            raise ValueError("one arrival cannot be both at 0 and at span_s; count at least two")
+        if self.total > MOST:
+            raise ValueError(f"there are {self.total:,} arrivals, more than {MOST:,}; count fewer")
         return self
 
     @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+    @property
     def mean_rate_per_s(self) -> float:
-        return sum(self.counts) / self.span_s
+        return self.total / self.span_s
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:
         parts, last = [], len(self.counts) - 1
@@ -45,6 +53,8 @@ class Counted(ArrivalProcess):
             gaps = rng.gamma(self.gap_shape, 1.0, count + 1)
             gaps[0] *= place > 0
             gaps[-1] *= place < last
+            if not gaps.any():  # so bursty that every gap is below the smallest number: one of them takes all
+                gaps[rng.integers(place == 0, gaps.size - (place == last))] = 1.0
             start_s = place * self.window_s
             width_s = min(self.window_s, self.span_s - start_s)
             parts.append(start_s + np.cumsum(gaps)[:-1] / gaps.sum() * width_s)

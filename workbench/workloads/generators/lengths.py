@@ -5,10 +5,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from workbench.records import Asked, Positive, Record
-from workbench.workloads.generators.sides import AnySide
+from workbench.records import Asked, Record
+from workbench.workloads.cells import MAX_TOKENS
+from workbench.workloads.generators.sides import AnySide, Weight
+
+Length = Annotated[int, Field(ge=0, le=MAX_TOKENS)]
 
 
 class Drawn(Record):
@@ -58,7 +61,7 @@ class Kind(Asked):
         prompt, output: its lengths.
     """
 
-    weight: Positive
+    weight: Weight
     model: str
     prompt: AnySide
     output: AnySide
@@ -91,9 +94,17 @@ class Empirical(LengthModel):
     """
 
     kind: Literal["empirical"] = "empirical"
-    prompt_tokens: Annotated[tuple[int, ...], Field(min_length=1)]
-    output_tokens: Annotated[tuple[int, ...], Field(min_length=1)]
+    prompt_tokens: Annotated[tuple[Length, ...], Field(min_length=1)]
+    output_tokens: Annotated[tuple[Length, ...], Field(min_length=1)]
     joint: bool = True
+
+    @model_validator(mode="after")
+    def _of_the_same_requests(self):
+        if self.joint and len(self.prompt_tokens) != len(self.output_tokens):
+            raise ValueError(
+                "prompt_tokens and output_tokens must be equally long; pass joint=False to draw them apart"
+            )
+        return self
 
     def draw(self, count: int, rng: np.random.Generator) -> Drawn:
         places = rng.integers(len(self.prompt_tokens), size=count)

@@ -3,17 +3,25 @@
 import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
+from workbench.errors import InputError, UserError
+from workbench.records import positive, shown, whole
 from workbench.workloads.building.assembling import COLUMNS, DEFAULT_MODEL
 from workbench.workloads.generators.lengths import LengthModel
 from workbench.workloads.generators.prefixes import SharedPrefixes
-from workbench.workloads.generators.process import ArrivalProcess, checked_count
+from workbench.workloads.generators.process import MOST, ArrivalProcess
 from workbench.workloads.generators.streams import Seed, stream
 from workbench.workloads.handle import Trace
 from workbench.workloads.ledger import SCHEMA
 from workbench.workloads.origin import Origin
 
-_STRETCH = 1.3
+_STRETCH, _DOUBLINGS = 1.3, 60
+_GIVE = {
+    "arrivals": "an arrival process such as Poisson(rate_per_s=2)",
+    "lengths": "a length model such as fixed_lengths(512, 128)",
+    "prefixes": "SharedPrefixes(...) or None",
+    "name": "a text",
+    "model": "a text",
+}
 
 
 def generate(
@@ -43,15 +51,17 @@ def generate(
 
     Raises:
         UserError: when neither or both of duration and requests are given, or nothing arrives.
+        InputError: for a number, a seed or a part of the wrong kind; for more requests than a finite process has.
     """
+    for part, kind, field in ((arrivals, ArrivalProcess, "arrivals"), (name, str, "name"), (model, str, "model")):
+        if not isinstance(part, kind):
+            raise InputError(f"is {shown(part)}", f"give {_GIVE[field]}", field=field)
     if (duration_s is None) == (requests is None):
         raise UserError("Give either duration_s or requests.")
     if requests is not None:
         times_s = _first(arrivals, requests, seed)
     else:
-        if not duration_s > 0:
-            raise UserError(f"duration_s={duration_s} must be above zero.")
-        times_s = arrivals.times(duration_s, stream(seed, "arrivals"))
+        times_s = arrivals.times(positive(duration_s, "duration_s"), stream(seed, "arrivals"))
     return made(times_s, lengths, seed, model, prefixes, Origin(name=name, format="generated"))
 
 
@@ -64,6 +74,9 @@ def made(
     origin: Origin,
 ) -> Trace:
     """The trace of drawn arrival times, with lengths drawn from the seed's own stream."""
+    for part, kind, field in ((lengths, LengthModel, "lengths"), (prefixes, SharedPrefixes | None, "prefixes")):
+        if not isinstance(part, kind):
+            raise InputError(f"is {shown(part)}", f"give {_GIVE[field]}", field=field)
     if not times_s.size:
         raise UserError(f"No request of {origin.name} arrives in the span; make it longer or the rate higher.")
     drawn = lengths.draw(times_s.size, stream(seed, "lengths"))
@@ -93,11 +106,15 @@ def made(
 
 def _first(arrivals: ArrivalProcess, requests: int, seed: Seed) -> np.ndarray:
     """The first arrivals of a span that is long enough, whichever length that takes."""
-    if requests < 1:
-        raise UserError(f"requests={requests} must be at least 1.")
-    duration_s = _STRETCH * checked_count(requests) / arrivals.mean_rate_per_s
-    while True:
-        times_s = arrivals.times(duration_s, stream(seed, "arrivals"))
+    requests = whole(requests, "requests", 1, MOST)
+    if requests > arrivals.total:
+        problem = f"is {requests:,} where the process has {arrivals.total:,} arrivals in all"
+        raise InputError(problem, "ask for no more, or for duration_s", field="requests")
+    duration_s = _STRETCH * requests / positive(arrivals.mean_rate_per_s, "mean_rate_per_s")
+    for _ in range(_DOUBLINGS):
+        times_s = arrivals.times(positive(duration_s, "duration_s"), stream(seed, "arrivals"))
         if times_s.size >= requests:
             return times_s[:requests]
         duration_s *= 2.0
+    problem = f"is {requests:,} where {times_s.size:,} arrive in {duration_s / 2.0:.3g} s"
+    raise InputError(problem, "ask for no more, or for duration_s", field="requests")

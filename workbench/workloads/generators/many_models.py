@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
+from workbench.errors import InputError
+from workbench.records import not_negative, positive, shown, whole
 from workbench.workloads.generators.lengths import LengthModel
 from workbench.workloads.generators.making import made
 from workbench.workloads.generators.poisson import Poisson
-from workbench.workloads.generators.process import ArrivalProcess
+from workbench.workloads.generators.process import MOST, ArrivalProcess
 from workbench.workloads.generators.streams import Seed, stream
 from workbench.workloads.handle import Trace
 from workbench.workloads.origin import Origin
@@ -21,14 +22,13 @@ def zipf_rates(models: int, rate_per_s: float, exponent: float = 1.0) -> dict[st
     Parameters:
         models: how many; they are named model-001, model-002, ...
         rate_per_s: of all together.
-        exponent: 0 makes all equal.
+        exponent: 0 makes all equal, larger ones the tail thinner.
 
     >>> {name: round(rate, 2) for name, rate in zipf_rates(3, 1.1).items()}
     {'model-001': 0.6, 'model-002': 0.3, 'model-003': 0.2}
     """
-    if models < 1 or not rate_per_s > 0:
-        raise UserError(f"A market needs at least one model and a rate above zero, not {models} and {rate_per_s}.")
-    shares = np.arange(1, models + 1, dtype=float) ** -exponent
+    models, rate_per_s = whole(models, "models", 1, MOST), positive(rate_per_s, "rate_per_s")
+    shares = np.arange(1, models + 1, dtype=float) ** -not_negative(exponent, "exponent")
     rates = rate_per_s * shares / shares.sum()
     digits = max(3, len(str(models)))
     return {f"model-{place:0{digits}d}": float(rate) for place, rate in enumerate(rates, start=1)}
@@ -53,8 +53,9 @@ def market(
         seed: a whole number or a SeedSequence.
         name: of the trace.
     """
-    if not arrivals or not duration_s > 0:
-        raise UserError("A market needs at least one model and duration_s above zero.")
+    if not isinstance(arrivals, Mapping) or not arrivals:
+        raise InputError(f"is {shown(arrivals)}", "give at least one model's name with its process", field="arrivals")
+    duration_s = positive(duration_s, "duration_s")
     drawn = []
     for place, process in enumerate(arrivals.values()):
         chosen = process if isinstance(process, ArrivalProcess) else Poisson(rate_per_s=process)

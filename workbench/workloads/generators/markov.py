@@ -3,13 +3,19 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from workbench.records import NotNegative, Positive
-from workbench.workloads.generators.process import ArrivalProcess, checked_count, renewal_marks, through
+from workbench.workloads.generators.process import (
+    Lasting,
+    Levelled,
+    checked_count,
+    checked_pieces,
+    renewal_marks,
+    through,
+)
 
 
-class MarkovModulated(ArrivalProcess):
+class MarkovModulated(Levelled):
     """Markov-modulated Poisson arrivals.
 
     The state stays for an exponential time and then jumps to any other state with equal probability; it starts in a
@@ -18,29 +24,16 @@ class MarkovModulated(ArrivalProcess):
     Attributes:
         rates_per_s: arrival rate in each state.
         stays_s: mean stay in each state.
-        gap_shape: gamma shape of the gaps in units of the running rate, 1 for Poisson.
+        gap_shape: as in every process with levels.
     """
 
     kind: Literal["markov"] = "markov"
-    rates_per_s: Annotated[tuple[NotNegative, ...], Field(min_length=2)]
-    stays_s: Annotated[tuple[Positive, ...], Field(min_length=2)]
-    gap_shape: Positive = 1.0
-
-    @model_validator(mode="after")
-    def _fitting(self):
-        if len(self.rates_per_s) != len(self.stays_s):
-            raise ValueError("rates_per_s and stays_s must be equally long")
-        if not any(self.rates_per_s):
-            raise ValueError("rates_per_s must not all be zero")
-        return self
-
-    @property
-    def mean_rate_per_s(self) -> float:
-        stays = np.array(self.stays_s)
-        return float(np.array(self.rates_per_s) @ stays / stays.sum())
+    lasting = "stays_s"
+    stays_s: Annotated[tuple[Lasting, ...], Field(min_length=2)]
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:
         checked_count(max(self.rates_per_s) * duration_s)
+        checked_pieces(duration_s / min(self.stays_s))
         edges_s, states = self._path(duration_s, rng)
         rates = np.array(self.rates_per_s)[states]
         total = float(rates @ np.diff(edges_s))

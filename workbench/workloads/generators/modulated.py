@@ -5,13 +5,23 @@ on/off pattern; within it gaps are gamma distributed in units of the running rat
 gives Poisson, gamma renewal, on/off and doubly stochastic arrivals as special cases.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from workbench.records import Asked, NotNegative, Positive
-from workbench.workloads.generators.process import ArrivalProcess, checked_count, renewal_marks, through
+from workbench.records import Asked, NotNegative
+from workbench.workloads.generators.process import (
+    Lasting,
+    Rated,
+    Shape,
+    checked_count,
+    checked_pieces,
+    renewal_marks,
+    through,
+)
+
+Cv = Annotated[float, Field(ge=1e-3, le=1e3)]
 
 
 class Swing(Asked):
@@ -22,8 +32,8 @@ class Swing(Asked):
         memory_s: time over which the correlation of its logarithm falls to 1/e.
     """
 
-    cv: Positive
-    memory_s: Positive
+    cv: Cv
+    memory_s: Lasting
 
 
 class Pauses(Asked):
@@ -35,20 +45,20 @@ class Pauses(Asked):
         off_mean_s, off_cv: lognormal off periods, of what exceeds the shortest.
     """
 
-    on_mean_s: Positive
-    on_cv: Positive
+    on_mean_s: Lasting
+    on_cv: Cv
     off_least_s: NotNegative = 0.0
-    off_mean_s: Positive
-    off_cv: Positive
+    off_mean_s: Lasting
+    off_cv: Cv
 
     @model_validator(mode="after")
     def _mean_above_least(self):
         if self.off_mean_s <= self.off_least_s:
-            raise ValueError("off_mean_s must exceed off_least_s")
+            raise ValueError("off_mean_s must exceed off_least_s; raise it")
         return self
 
 
-class Modulated(ArrivalProcess):
+class Modulated(Rated):
     """Doubly stochastic arrivals with pauses.
 
     The integral of the rate over the drawn span is scaled to `rate_per_s` times the span, so that the number of
@@ -62,14 +72,9 @@ class Modulated(ArrivalProcess):
     """
 
     kind: Literal["modulated"] = "modulated"
-    rate_per_s: Positive
-    gap_shape: Positive = 1.0
+    gap_shape: Shape = 1.0
     swings: tuple[Swing, ...] = ()
     pauses: Pauses | None = None
-
-    @property
-    def mean_rate_per_s(self) -> float:
-        return self.rate_per_s
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:
         total = self.rate_per_s * duration_s
@@ -84,7 +89,10 @@ class Modulated(ArrivalProcess):
             rates *= np.interp(middle_s, *swing_path(swing, duration_s, rng))
         if self.pauses:
             rates *= np.searchsorted(switches_s, middle_s, side="right") % 2 == 0
-        rates *= total / (rates @ width_s)
+        area = float(rates @ width_s)
+        if not area:  # the whole span is one pause
+            return np.zeros(0)
+        rates *= total / area
         return through(renewal_marks(total, self.gap_shape, rng), edges_s, rates)
 
     def _step_s(self, duration_s: float) -> float:
@@ -97,7 +105,7 @@ def switches(pauses: Pauses, duration_s: float, rng: np.random.Generator) -> np.
 
     A span starts with the start of an on period, as traces do.
     """
-    cycles = 2 * int(duration_s / (pauses.on_mean_s + pauses.off_mean_s)) + 64
+    cycles = 2 * checked_pieces(duration_s / (pauses.on_mean_s + pauses.off_mean_s)) + 64
     shape = pauses.on_cv**-2
     on = rng.gamma(shape, pauses.on_mean_s / shape, cycles)
     excess, variance = pauses.off_mean_s - pauses.off_least_s, np.log1p(pauses.off_cv**2)

@@ -4,11 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from workbench.records import Positive
-from workbench.workloads.generators.process import ArrivalProcess, checked_count
+from workbench.workloads.generators.process import Rated, checked_count
 
 
-class Poisson(ArrivalProcess):
+class Poisson(Rated):
     """Poisson arrivals.
 
     Attributes:
@@ -19,12 +18,7 @@ class Poisson(ArrivalProcess):
     """
 
     kind: Literal["poisson"] = "poisson"
-    rate_per_s: Positive
     at_most_nominal: bool = False
-
-    @property
-    def mean_rate_per_s(self) -> float:
-        return self.rate_per_s
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:
         nominal = checked_count(self.rate_per_s * duration_s)

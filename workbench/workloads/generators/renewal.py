@@ -4,11 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from workbench.records import Positive
-from workbench.workloads.generators.process import ArrivalProcess, checked_count, renewal_marks
+from workbench.workloads.generators.process import Rated, Shape, checked_count, renewal_marks
 
 
-class GammaRenewal(ArrivalProcess):
+class GammaRenewal(Rated):
     """Stationary renewal arrivals with gamma distributed gaps.
 
     Attributes:
@@ -18,12 +17,7 @@ class GammaRenewal(ArrivalProcess):
     """
 
     kind: Literal["gamma"] = "gamma"
-    rate_per_s: Positive
-    shape: Positive
-
-    @property
-    def mean_rate_per_s(self) -> float:
-        return self.rate_per_s
+    shape: Shape
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:
         total = self.rate_per_s * duration_s

@@ -7,9 +7,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from workbench.errors import UserError
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive
+from workbench.records import Asked, NotNegative
+from workbench.workloads.cells import MAX_TOKENS
 
 _TRIES = 200
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+Weight = Annotated[float, Field(ge=1e-9, le=1e9)]
 
 
 class Side(Asked):
@@ -24,7 +27,7 @@ class Fixed(Side):
     """Always the same length."""
 
     kind: Literal["fixed"] = "fixed"
-    tokens: AtLeastOne
+    tokens: Tokens
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         return np.full(count, self.tokens, dtype=np.int64)
@@ -33,9 +36,9 @@ class Fixed(Side):
 class Hump(Asked):
     """One lognormal of a mixture: its weight, and mean and standard deviation of the natural logarithm."""
 
-    weight: Positive = 1.0
-    ln_mean: Annotated[float, Field(allow_inf_nan=False)]
-    ln_std: NotNegative
+    weight: Weight = 1.0
+    ln_mean: Annotated[float, Field(ge=-100, le=100)]
+    ln_std: Annotated[float, Field(ge=0, le=100)]
 
 
 class Lognormals(Side):
@@ -48,13 +51,13 @@ class Lognormals(Side):
 
     kind: Literal["lognormals"] = "lognormals"
     humps: Annotated[tuple[Hump, ...], Field(min_length=1)]
-    least: AtLeastOne = 1
-    most: AtLeastOne = 1_000_000
+    least: Tokens = 1
+    most: Tokens = 1_000_000
 
     @model_validator(mode="after")
     def _ordered(self):
         if self.least > self.most:
-            raise ValueError("least must not exceed most")
+            raise ValueError("least must not exceed most; raise most")
         return self
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -87,7 +90,7 @@ class Quantiles(Side):
 
     kind: Literal["quantiles"] = "quantiles"
     shares: Annotated[tuple[NotNegative, ...], Field(min_length=2)]
-    tokens: Annotated[tuple[Positive, ...], Field(min_length=2)]
+    tokens: Annotated[tuple[Annotated[float, Field(gt=0, le=MAX_TOKENS)], ...], Field(min_length=2)]
 
     @model_validator(mode="after")
     def _table(self):

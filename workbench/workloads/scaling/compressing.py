@@ -1,8 +1,10 @@
 """More load by a faster clock."""
 
+import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
+from workbench.errors import InputError
+from workbench.records import positive
 from workbench.workloads.handle import Trace
 from workbench.workloads.scaling.reporting import changed
 
@@ -17,8 +19,9 @@ def compress(trace: Trace, factor: float) -> Trace:
         trace: to scale.
         factor: above 1 for more load, below 1 for less.
     """
-    if not 0 < factor < float("inf"):
-        raise UserError(f"factor={factor} must be above zero.")
+    factor = positive(factor, "factor")
     times_s = trace.requests["arrival_s"].to_numpy() / factor  # polars would multiply by the rounded reciprocal
+    if not np.isfinite(times_s[-1]):
+        raise InputError(f"is {factor:g}, so small that times overflow", "raise it", field="factor")
     requests = trace.requests.with_columns(arrival_s=pl.Series(times_s))
-    return changed(trace, requests, "compress", {"factor": float(factor)})
+    return changed(trace, requests, "compress", {"factor": factor})

@@ -1,9 +1,14 @@
 """A part of a trace."""
 
+import math
+from contextlib import suppress
+from numbers import Real
+
 import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
+from workbench.errors import InputError, UserError
+from workbench.records import shown
 from workbench.workloads.handle import Trace
 from workbench.workloads.scaling.reporting import changed
 
@@ -39,6 +44,7 @@ def _part(trace: Trace, part: pl.DataFrame, name: str, parameters: dict[str, obj
 
 def inside(trace: Trace, start_s: float, end_s: float) -> np.ndarray:
     """Places of the requests that arrive in [start_s, end_s); at least one."""
+    start_s, end_s = (_bound(value, name) for value, name in ((start_s, "start_s"), (end_s, "end_s")))
     bounds = np.searchsorted(trace.requests["arrival_s"].to_numpy(), [start_s, end_s], side="left")
     if bounds[0] >= bounds[1]:
         last_s = float(trace.requests["arrival_s"][-1])
@@ -47,3 +53,14 @@ def inside(trace: Trace, start_s: float, end_s: float) -> np.ndarray:
             f"its requests arrive from 0 to {last_s:.1f} s, so choose another window."
         )
     return np.arange(bounds[0], bounds[1])
+
+
+def _bound(value: float, name: str) -> float:
+    """Seconds at which a window starts or ends; infinite for no bound."""
+    bound = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            bound = float(value)
+    if math.isnan(bound):
+        raise InputError(f"is {shown(value)}", "give seconds after the first arrival", field=name)
+    return bound

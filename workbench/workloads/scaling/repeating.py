@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
+from workbench.records import whole
+from workbench.workloads.generators.process import MOST
 from workbench.workloads.handle import Trace
 from workbench.workloads.scaling.cutting import inside
 from workbench.workloads.scaling.reporting import changed
@@ -22,14 +23,13 @@ def repeat(trace: Trace, times: int, window: tuple[float, float] | None = None) 
         times: how often each stamp occurs, at least 1.
         window: (start_s, end_s) of the stamps to repeat, all by default.
     """
-    if times < 1 or times != int(times):
-        raise UserError(f"times={times} must be a whole number, at least 1.")
+    times = whole(times, "times", 1, MOST // len(trace))
     chosen = np.arange(len(trace)) if window is None else inside(trace, *window)
     stamps = trace.requests["arrival_s"].to_numpy()[chosen]
-    count = chosen.size * int(times)
+    count = chosen.size * times
     sources = pl.Series((chosen[0] + np.arange(count)) % len(trace))
     requests = trace.requests[sources].with_columns(
-        request_id=pl.Series(np.arange(count)), arrival_s=pl.Series(np.repeat(stamps - stamps[0], int(times)))
+        request_id=pl.Series(np.arange(count)), arrival_s=pl.Series(np.repeat(stamps - stamps[0], times))
     )
-    parameters = {"times": int(times)} | ({} if window is None else {"window_s": "{:g} to {:g}".format(*window)})
+    parameters = {"times": times} | ({} if window is None else {"window_s": "{:g} to {:g}".format(*window)})
     return changed(trace, requests, "repeat", parameters, start_s=trace.origin.start_s + float(stamps[0]))

@@ -4,6 +4,8 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import UserError
+from workbench.records import whole
+from workbench.workloads.generators.process import MOST
 from workbench.workloads.generators.streams import Seed, stream
 from workbench.workloads.handle import Trace
 from workbench.workloads.scaling.joining import hashes_apart
@@ -21,8 +23,7 @@ def superpose(trace: Trace, copies: int, seed: Seed | None = None) -> Trace:
         copies: how many in all, at least 1.
         seed: draws the shifts at random; without it they are equal parts of the span.
     """
-    if copies < 1 or copies != int(copies):
-        raise UserError(f"copies={copies} must be a whole number, at least 1.")
+    copies = whole(copies, "copies", 1, MOST // len(trace))
     times_s = trace.requests["arrival_s"].to_numpy()
     if times_s[-1] <= 0:
         raise UserError(f"{trace.origin.name} has no span to shift copies in; its requests all arrive at once.")
@@ -38,5 +39,5 @@ def superpose(trace: Trace, copies: int, seed: Seed | None = None) -> Trace:
     requests = joined.with_columns(
         request_id=pl.Series(np.arange(joined.height)), arrival_s=pl.col("arrival_s") - joined["arrival_s"][0]
     )
-    parameters = {"copies": int(copies), "shifts": "equal" if seed is None else f"random, seed {seed}"}
+    parameters = {"copies": copies, "shifts": "equal" if seed is None else f"random, seed {seed}"}
     return changed(trace, requests, "superpose", parameters)

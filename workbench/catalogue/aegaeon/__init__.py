@@ -1,0 +1,6 @@
+"""Experiments of Aegaeon (token-level pooling of many models), one module an experiment."""
+
+from importlib import import_module
+
+for _name in ("fig4",):
+    import_module(f"{__name__}.{_name}")

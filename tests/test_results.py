@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from workbench.results import Agreement, Verdict, agreement_table, interval95, read_against, verdict_table
+from workbench.results import Agreement, Verdict, agreement_table, read_against, verdict_table
 
 
 def verdict(ours):
@@ -38,15 +38,6 @@ def test_the_types_of_an_agreement_table():
     assert table.schema == agreement_table(()).schema
     assert table["agrees"].to_list() == [False]
     assert table["backends"].to_list() == [["analytic", "simpy"]]
-
-
-def test_interval_of_a_textbook_sample():
-    """Mean 3, standard deviation sqrt(2.5) of 1 to 5; t(0.975, 4) = 2.776 (any table of Student's t)."""
-    low, high = interval95([1, 2, 3, 4, 5])
-    half = 2.776 * 2.5**0.5 / 5**0.5
-    assert (low, high) == pytest.approx((3 - half, 3 + half), abs=1e-3)
-    assert interval95([1]) is None
-    assert interval95([2, 2]) == (2, 2)
 
 
 @pytest.mark.parametrize(

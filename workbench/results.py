@@ -70,19 +70,6 @@ class Agreement(Record):
         return self.allowed[0] <= self.difference <= self.allowed[1]
 
 
-def interval95(values: Sequence[float]) -> tuple[float, float] | None:
-    """95 % Student interval of the mean over independent replications, or None for fewer than two distinct runs."""
-    numbers = [float(value) for value in values]
-    if len(numbers) < 2:
-        return None
-    from scipy.stats import t
-
-    mean = sum(numbers) / len(numbers)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in numbers) / (len(numbers) - 1))
-    half = float(t.ppf(0.975, len(numbers) - 1)) * spread / math.sqrt(len(numbers))
-    return mean - half, mean + half
-
-
 def read_against(ours: float, interval: tuple[float, float] | None, low: float, high: float) -> Reading:
     """Judge a number against a closed band.
 

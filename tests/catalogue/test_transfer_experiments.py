@@ -21,6 +21,28 @@ def test_fig5_first_pipelines_after_three_steps_naive_after_four():
     assert result.sentence.startswith("With 2 copies and 4 blocks the first pipeline can form after 3 steps")
 
 
+@pytest.mark.parametrize("backend", ["analytic", "simpy"])
+@pytest.mark.parametrize(
+    ("nodes", "asked", "used", "rotated", "naive"),
+    [
+        # Two pairs: each source sends its own destination one block a step, from block 0 and from block 2 on, so two
+        # steps bring all four there; in the same order both destinations hold the same, and all four steps are needed.
+        (4, 3, "2 copies", (2, 2, 4), (4, 4, 4)),
+        (2, 16, "1 copy", (4, 4, 4), (4, 4, 4)),  # one pair: four blocks, one a step
+        (3, 2, "1 copy", (4, 5, 5), (4, 5, 5)),  # 4 - 1 + ⌈log2 3⌉ steps; the source has sent each block once after 4
+    ],
+)
+def test_fig5_with_more_copies_than_destinations(backend, nodes, asked, used, rotated, naive):
+    """A copy without a destination is idle: k = min(copies, destinations), as in the artifact."""
+    result = wb.experiment("lambdascale/fig5").run(backend, nodes=nodes, sources=asked)
+    milestones = result.tables["milestones"]
+    for order, steps in (("contiguous", rotated), ("naive", naive)):
+        assert tuple(milestones.filter(pl.col("order") == order)["steps"].to_list()) == steps
+    assert result.sentence.startswith(f"With {used} and 4 blocks")
+    cited = result.sources().filter(pl.col("quantity") == "copies used")
+    assert cited["value"].to_list() == [used.split()[0]]
+
+
 def test_fig7_predicts_each_recorded_time_from_the_others_within_five_percent():
     """Artifact records: 0.45, 0.4715 (7B) and 0.7748, 0.80 s (13B) on 4 and 8 nodes."""
     table = wb.experiment("lambdascale/fig7").run("analytic").verdicts()
@@ -158,6 +180,20 @@ def test_one_schedule_counts_its_busy_links():
     """n = 8, m = 16: 1, 2, 4 links, then 7 fifteen times (λScale §2.2)."""
     result = wb.experiment("theory/schedule").run("analytic", nodes=8, blocks=16)
     assert result.tables["links"].sort("step")["busy_links"].to_list() == [1, 2, 4, *[7] * 15]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "nodes", "doubled"),
+    [
+        ("binomial pipeline", 6, {1, 2, 4, 5}),  # 6 = 4 + 2: vertices 1 and 2 have twins, 4 and 5
+        ("binomial pipeline", 7, {1, 2, 3, 4, 5, 6}),
+        ("binomial pipeline", 8, set()),
+        ("chain", 6, set()),
+    ],
+)
+def test_one_schedule_marks_nodes_that_share_a_vertex(schedule, nodes, doubled):
+    table = wb.experiment("theory/schedule").run("analytic", schedule=schedule, nodes=nodes).tables["completion"]
+    assert set(table.filter(pl.col("doubled"))["node"].to_list()) == doubled
 
 
 def test_links_measured_by_others_obey_alpha_and_beta(shared_data):

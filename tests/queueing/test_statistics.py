@@ -12,12 +12,12 @@ from workbench.queueing.statistics import (
     batch_means,
     coverage,
     drop_share,
+    ends_over_runs,
     mser,
     replicate,
     replication_seeds,
     student_interval,
 )
-from workbench.results import interval95
 
 
 def test_student_interval_of_a_textbook_sample():
@@ -27,10 +27,18 @@ def test_student_interval_of_a_textbook_sample():
     assert found.mean == 5.5
     assert found.half_width == pytest.approx(2.262 * 3.0277 / 10**0.5, rel=2e-4)
     assert student_interval(list(values), 0.9).half_width == pytest.approx(1.833 * 3.0277 / 10**0.5, rel=4e-4)
-    assert (found.low, found.high) == pytest.approx(interval95(values))
     assert found.holds(5.5)
     assert not found.holds(found.high + 1e-9)
     assert found.relative == found.half_width / 5.5
+
+
+def test_ends_over_runs_where_there_is_an_interval_and_where_there_is_none():
+    """Mean 3, standard deviation sqrt(2.5) of 1 to 5; t(0.975, 4) = 2.776 (any table of Student's t)."""
+    half = 2.776 * 2.5**0.5 / 5**0.5
+    assert ends_over_runs([1, 2, 3, 4, 5]) == pytest.approx((3 - half, 3 + half), abs=1e-3)
+    assert ends_over_runs([2, 2]) == (2, 2)
+    for none in ([], [1.0], [1.0, float("nan")], [1.0, 2.0, float("inf")]):
+        assert ends_over_runs(none) is None
 
 
 @given(st.integers(2, 40), st.integers(0, 1000))

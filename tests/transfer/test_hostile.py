@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError, UnknownName, UserError
+from workbench.queueing.simulated import Clock
 from workbench.records import shown
 from workbench.transfer.model import (
     Endpoint,
@@ -66,7 +67,7 @@ from workbench.transfer.policy import (
     steps,
     sub_groups,
 )
-from workbench.transfer.simulated import Clock, Fabric, simulate
+from workbench.transfer.simulated import Fabric, simulate
 
 COST = Hockney(alpha_s=1e-3, bytes_per_s=1e9)
 LOGGP = LogGP(latency_s=1e-6, overhead_s=1e-6, gap_s=1e-6, per_byte_s=1e-9)

@@ -13,7 +13,8 @@ import polars as pl
 
 from workbench.catalogue.published import text_of
 from workbench.catalogue.spec import ALL, Assumption, Match, Ordering, Spec
-from workbench.results import Reading, Strength, Verdict, interval95, read_against
+from workbench.queueing.statistics import ends_over_runs
+from workbench.results import Reading, Strength, Verdict, read_against
 
 Rerun = Callable[[Mapping[str, Any]], dict[str, pl.DataFrame]]
 Row = dict[str, Any]
@@ -83,7 +84,7 @@ def _point(draft: Draft, ours: Ours, row: Row) -> Verdict:
     if row["unit"] and row["unit"] != unit:
         why = f"it is given in {row['unit']!r}, ours in {unit!r}"
         return _verdict(draft, row, "", None, band, "not comparable", why)
-    mean, interval = sum(values) / len(values), interval95(values)
+    mean, interval = sum(values) / len(values), ends_over_runs(values)
     judged: Reading = read_against(mean, interval, *band)
     reading, why = judged, _why(mean, band, unit)
     if row["kind"] == "user":

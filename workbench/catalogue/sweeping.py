@@ -16,7 +16,7 @@ from workbench.catalogue.spec import Spec, find
 from workbench.errors import UserError
 from workbench.jit import source_key
 from workbench.paths import facts_folder
-from workbench.results import interval95
+from workbench.queueing.statistics import ends_over_runs
 from workbench.sweeps import Finished, Task
 
 MOST_TASKS = 100_000
@@ -117,7 +117,7 @@ def summary(headline: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     rows = []
     for key, part in headline.group_by(keys, maintain_order=True):
         values = part["value"].drop_nulls().to_list()
-        low, high = interval95(values) or (None, None)
+        low, high = ends_over_runs(values) or (None, None)
         mean = sum(values) / len(values) if values else None
         rows.append((*key, mean, low, high, len(values)))
     schema = {name: headline.schema[name] for name in keys}

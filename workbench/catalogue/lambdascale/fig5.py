@@ -24,8 +24,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     steps = dict(zip(rows["order"], rows["steps"], strict=True))
     chosen = parameters["order"]
     copies = min(parameters["sources"], max(1, parameters["nodes"] // 2))
-    text = f"With {copies} copies and {parameters['blocks']} blocks the first pipeline can form after "
-    text += f"{steps[chosen]} steps in {chosen} order"
+    text = f"With {copies} {'copy' if copies == 1 else 'copies'} and {parameters['blocks']} blocks the first pipeline"
+    text += f" can form after {steps[chosen]} steps in {chosen} order"
     return f"{text}, after {steps['naive']} in naive order." if chosen != "naive" else f"{text}."
 
 

@@ -12,7 +12,7 @@ from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
 from workbench.catalogue.theory.multicast import WHOLE
 from workbench.transfer.model import arrival_steps, uniform_network
-from workbench.transfer.policy import SCHEDULES, lower_bound, make_schedule
+from workbench.transfer.policy import SCHEDULES, lower_bound, make_schedule, shares_vertex
 from workbench.transfer.simulated import simulate
 
 LABELS = {name: SCHEDULES[name].label for name in WHOLE}
@@ -67,10 +67,7 @@ def schedule(
     )
     numbers, counts = np.unique(arrival[arrival > 0], return_counts=True)
     links = pl.DataFrame({"step": numbers, "busy_links": counts, "bound": np.full(len(numbers), nodes - 1)})
-    power = 2 ** int(np.log2(nodes))
-    doubled = [name == "binomial_pipeline" and (1 <= n <= nodes - power or n >= power) for n in range(nodes)]
+    doubled = shares_vertex(nodes) if name == "binomial_pipeline" else np.zeros(nodes, dtype=bool)
     complete = pl.DataFrame({"node": np.arange(nodes), "step": arrival.max(axis=1), "doubled": doubled})
-    if nodes == power:
-        complete = complete.with_columns(pl.lit(False).alias("doubled"))
     known = headline([("complete", row["node"], row["step"], "steps") for row in complete.to_dicts()])
     return {"arrivals": arrivals, "links": links, "completion": complete, "headline": known}

@@ -4,7 +4,7 @@ Nothing here knows queues; later rooms use it for any simulated number.
 """
 
 from workbench.queueing.statistics.batches import BatchMeans, batch_means
-from workbench.queueing.statistics.intervals import Interval, student_interval
+from workbench.queueing.statistics.intervals import Interval, ends_over_runs, student_interval
 from workbench.queueing.statistics.promises import Coverage, coverage
 from workbench.queueing.statistics.replications import Replications, replicate, replication_seeds
 from workbench.queueing.statistics.warm_up import WarmUp, drop_share, mser
@@ -18,6 +18,7 @@ __all__ = [
     "batch_means",
     "coverage",
     "drop_share",
+    "ends_over_runs",
     "mser",
     "replicate",
     "replication_seeds",

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import simpy
 
+from workbench.queueing.simulated.clock import Clock
 from workbench.records import whole
 from workbench.transfer.kernels.fairness import max_min_fair
-from workbench.transfer.simulated.clock import FLOW_ENDS, FLOW_JOINS, SETTLE, Clock
+from workbench.transfer.simulated.instants import FLOW_ENDS, FLOW_JOINS, SETTLE
 from workbench.transfer.simulated.ledger import Ledger
 
 

@@ -6,11 +6,12 @@ from collections.abc import Generator, Iterable
 import numpy as np
 import simpy
 
+from workbench.queueing.simulated.clock import Clock
 from workbench.transfer.model.network import Network
 from workbench.transfer.policy import Schedule, replan
-from workbench.transfer.simulated.clock import DEATH, FLOW_JOINS, Clock
 from workbench.transfer.simulated.disturbance import Background
 from workbench.transfer.simulated.fabric import Fabric, Flow
+from workbench.transfer.simulated.instants import DEATH, FLOW_JOINS
 
 
 class Multicast:

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import UserError
+from workbench.queueing.simulated.clock import Clock
 from workbench.records import not_negative
 from workbench.transfer.model.arriving import Run, check_run
 from workbench.transfer.model.network import Network, block_sizes
 from workbench.transfer.policy import Schedule, held_of
-from workbench.transfer.simulated.clock import Clock
 from workbench.transfer.simulated.disturbance import Background, Death
 from workbench.transfer.simulated.fabric import Fabric
 from workbench.transfer.simulated.multicast import Multicast

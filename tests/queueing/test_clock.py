@@ -5,7 +5,7 @@ from importlib.metadata import version
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.transfer.simulated import Clock
+from workbench.queueing.simulated import Clock
 
 
 def test_simpy_is_the_version_whose_private_names_are_used():

@@ -19,7 +19,7 @@ def read(path):
 
 
 def test_the_notebooks_are_found():
-    assert [path.name for path in NOTEBOOKS][:2] == ["00-start.ipynb", "01-moving-weights.ipynb"]
+    assert [path.name for path in NOTEBOOKS][:3] == ["00-start.ipynb", "01-moving-weights.ipynb", "02-waiting.ipynb"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

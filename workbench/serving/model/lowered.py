@@ -1,0 +1,127 @@
+"""What both backends of the serving engine take and give: plain arrays in SI units, time 0 at the first arrival."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+INSIDE, DONE, REJECTED = 0, 1, 2
+"""What `Outcome.status` holds."""
+
+NO_LIMIT = 2**62
+"""Stands for "any number of outstanding requests" in `Instances.limit`."""
+
+
+class Requests(NamedTuple):
+    """What arrives, n requests sorted by (arrival, index).
+
+    Attributes:
+        arrival_s: float64[n], 0 or more.
+        prompt: int64[n] tokens, at least 1 (an empty prompt still computes a start token).
+        output: int64[n] tokens, 0 or more.
+        model: int64[n], index of the model asked for.
+        draw: float64[n, 2] uniform in [0, 1), for dispatch policies that draw.
+    """
+
+    arrival_s: np.ndarray
+    prompt: np.ndarray
+    output: np.ndarray
+    model: np.ndarray
+    draw: np.ndarray
+
+
+class Instances(NamedTuple):
+    """What serves, N instances.
+
+    Attributes:
+        model: int64[N], index of the model each serves.
+        limit: int64[N], most requests queued or running there before the router holds back.
+        slots: int64[N], most running requests.
+        budget: int64[N], most tokens of one step.
+        chunk: int64[N], most prompt tokens of one request in one step.
+        block: int64[N], tokens of a KV block.
+        blocks: int64[N], KV blocks.
+        reserve: int64[N], 0 takes blocks as tokens are stored and evicts where there are none left, 1 takes those of
+            prompt and output on admission.
+        whole: int64[N], 1 admits only while nothing runs (fixed batches).
+        apart: int64[N], 1 lets no request decode in a step that has prompts to process (prefill first).
+        form: float64[N, 2, 5], coefficients of the step time: the larger of two rows, each a constant and the parts
+            per prompt token, per difference of squares of stored prompt tokens, per stored token of decoding requests,
+            and per request.
+    """
+
+    model: np.ndarray
+    limit: np.ndarray
+    slots: np.ndarray
+    budget: np.ndarray
+    chunk: np.ndarray
+    block: np.ndarray
+    blocks: np.ndarray
+    reserve: np.ndarray
+    whole: np.ndarray
+    apart: np.ndarray
+    form: np.ndarray
+
+
+class Failures(NamedTuple):
+    """What breaks, F failures sorted by (time, instance), at most one at a time on each instance.
+
+    Attributes:
+        time_s: float64[F] when it stops.
+        instance: int64[F] which.
+        back_s: float64[F] when it is up again and empty, after `time_s`; infinity for never.
+    """
+
+    time_s: np.ndarray
+    instance: np.ndarray
+    back_s: np.ndarray
+
+
+class Lowered(NamedTuple):
+    """A whole run as arrays.
+
+    Attributes:
+        requests, instances, failures: see their classes.
+        route: number of the dispatch policy, see `workbench.serving.policy.ROUTES`.
+        until_s: events up to and at this time happen, later ones do not; infinity to run until all is done.
+    """
+
+    requests: Requests
+    instances: Instances
+    failures: Failures
+    route: int
+    until_s: float
+
+
+class Outcome(NamedTuple):
+    """What happened.
+
+    Attributes:
+        status: int8[n], `INSIDE`, `DONE` or `REJECTED`.
+        first_token_s, finish_s: float64[n] instants, NaN where there was none.
+        wait_s: float64[n] from arrival to the first admission.
+        instance: int64[n], the last one that the request was given to, -1 for none.
+        evictions, moves: int64[n], how often its KV was evicted, and lost with its instance.
+        made: int64[n] tokens emitted.
+        iteration_end_s: float64, ends of all steps, instance after instance.
+        iteration_at: int64[N + 1], where the steps of each instance begin.
+        segments: int64[k, 5] sorted by (request, first index): request, index of the first token, how many tokens,
+            instance, iteration of the first; a segment has one token in each of so many consecutive iterations.
+        busy_s: float64[N], sum of the step times of completed steps, in order.
+        peak_blocks: int64[N], most KV blocks ever in use.
+        failed_steps: int64[N], steps lost with their instance.
+    """
+
+    status: np.ndarray
+    first_token_s: np.ndarray
+    finish_s: np.ndarray
+    wait_s: np.ndarray
+    instance: np.ndarray
+    evictions: np.ndarray
+    moves: np.ndarray
+    made: np.ndarray
+    iteration_end_s: np.ndarray
+    iteration_at: np.ndarray
+    segments: np.ndarray
+    busy_s: np.ndarray
+    peak_blocks: np.ndarray
+    failed_steps: np.ndarray

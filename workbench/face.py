@@ -13,6 +13,7 @@ from workbench.catalogue import published as facts
 from workbench.catalogue import running, spec, storing, sweeping
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
+from workbench.figures.whole import WholeTable
 from workbench.results import agreement_table, verdict_table
 
 accelerator = profiles.accelerator
@@ -58,15 +59,15 @@ class Result:
 
         `ours` is null where it is no number; `ours_text` says it in words.
         """
-        return verdict_table(self.outcome.verdicts)
+        return WholeTable(verdict_table(self.outcome.verdicts))
 
     def agreement(self) -> pl.DataFrame:
         """How far the backends lie apart: columns as `workbench.results.Agreement`, and whether that is allowed."""
-        return agreement_table(self.outcome.agreement)
+        return WholeTable(agreement_table(self.outcome.agreement))
 
     def sources(self) -> pl.DataFrame:
         """Where each number comes from: parameters, hardware figures and published points."""
-        return all_sources(self.outcome)
+        return WholeTable(all_sources(self.outcome))
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a folder of Parquet and JSON, whole or not at all; `workbench.load` reads it."""
@@ -93,7 +94,7 @@ class Experiment:
     @property
     def parameters(self) -> pl.DataFrame:
         """What can be set: name, default, unit, range, and where the default comes from."""
-        return pl.DataFrame(
+        return WholeTable(
             [
                 {
                     "parameter": item.name,
@@ -114,7 +115,7 @@ class Experiment:
     @property
     def published(self) -> pl.DataFrame:
         """What the paper says: one row a point, with its kind and source."""
-        return facts.published(self.id)
+        return WholeTable(facts.published(self.id))
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -179,7 +180,7 @@ def experiment(id: str) -> Experiment:
 
 def experiments() -> pl.DataFrame:
     """The catalogue: id, title, question, backends, published points and rough duration of the longest backend."""
-    return pl.DataFrame(
+    return WholeTable(
         [
             {
                 "id": entry.id,

@@ -59,11 +59,7 @@ def test_first_figure_in_a_new_process(capsys, tmp_path, cache):
 @pytest.mark.parametrize("id", IDS)
 def test_slider_to_new_figure_data(capsys, id):
     explorer = Explorer(spec.find(id), {})
-    sliders = [
-        control.widget.children[0]
-        for control in explorer.controls.values()
-        if control.parameter.kind in (int, float) and not control.parameter.many
-    ]
+    sliders = [control.slider for control in explorer.controls.values() if control.slider]
     if not sliders:
         pytest.skip("no slider")
     slider = sliders[0]

@@ -1,5 +1,6 @@
 """Explorers without a browser: setting a control runs its callback at once, and errors become visible text."""
 
+import re
 import threading
 
 import ipywidgets as w
@@ -50,7 +51,7 @@ def test_moving_a_control_moves_the_figure():
 
 def test_slider_and_number_box_stay_together():
     control = explore("lambdascale/block-count").controls["nodes"]
-    slider, box = control.widget.children
+    slider, box = control.slider, control.value
     slider.value = 33
     assert box.value == 33
     box.value = 12
@@ -60,7 +61,7 @@ def test_slider_and_number_box_stay_together():
 
 def test_a_logarithmic_slider_gives_the_value_not_the_exponent():
     control = explore("lambdascale/block-count").controls["bandwidth_factor"]
-    slider, box = control.widget.children
+    slider, box = control.slider, control.value
     slider.value = 10.0
     assert box.value == pytest.approx(10.0)
     assert control.get() == pytest.approx(10.0)
@@ -68,8 +69,7 @@ def test_a_logarithmic_slider_gives_the_value_not_the_exponent():
 
 def test_a_play_button_walks_through_the_steps():
     explorer = explore("theory/schedule")
-    play = explorer.controls["step"].widget.children[2]
-    assert isinstance(play, w.Play)
+    play = explorer.controls["step"].play
     play.value = 3
     assert explorer.controls["step"].get() == 3
     assert "held after step 3" in explorer._figure.layout.annotations[0].text
@@ -254,10 +254,24 @@ def test_an_own_profile_appears_among_the_choices(tmp_path):
 def test_every_end_of_every_slider_keeps_the_explorer_alive():
     explorer = explore("theory/schedule")
     for name in ("nodes", "blocks", "step"):
-        slider = explorer.controls[name].widget.children[0]
+        slider = explorer.controls[name].slider
         for end in (slider.min, slider.max):
             slider.value = end
             assert explorer._message.value == "", (name, end)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_no_end_of_a_slider_meets_an_error_that_nobody_planned(id):
+    """A setting may be refused in a sentence; an error with the name of a class is a fault of ours."""
+    explorer = explore(id)
+    for name, control in explorer.controls.items():
+        if control.slider:
+            first = control.slider.value
+            for end in (control.slider.min, control.slider.max):
+                control.slider.value = 10**end if control.parameter.about.log else end
+                assert not re.search(r"\w+(Error|Exception): ", explorer._message.value), (name, end)
+            control.slider.value = first
+            assert explorer._message.value == "", name
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -270,6 +284,40 @@ def test_controls_of_all_kinds_know_their_value(id):
     assert {
         name: pytest.approx(value) if isinstance(value, float) else value for name, value in values.items()
     } == bound
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_label_stands_above_what_it_names_and_play_on_a_line_of_its_own(id):
+    for control in explore(id).controls.values():
+        if isinstance(control.widget, w.Checkbox):
+            continue
+        label, row, *below = control.widget.children
+        assert label.value.startswith(control.parameter.about.label)
+        assert below == ([control.play] if control.play else [])
+        if control.slider:
+            assert row.children == (control.slider, control.value)
+            assert control.slider.layout.min_width == "120px"
+            assert not control.slider.description
+        else:
+            assert row is control.value
+            assert row.layout.width == "calc(100% - 4px)"  # 2 pixels of margin on either side
+
+
+def test_a_cluster_that_nothing_can_be_sent_in_says_so_in_the_list():
+    options = {name: label for label, name in explore("lambdascale/fig7").controls["cluster"].value.options}
+    assert options["lambdascale-testbed1"] == "lambdascale-testbed1"
+    assert options["aegaeon-h800"] == "aegaeon-h800 (no network card stated)"
+    assert options["server-chains-testbed"] == "server-chains-testbed (unlike hosts)"
+
+
+@pytest.mark.parametrize("id", ["lambdascale/fig7", "blitzscale/fig14"])
+def test_what_a_list_does_not_mark_can_be_chosen(id):
+    explorer = explore(id)
+    control = explorer.controls["cluster"].value
+    for label, name in control.options:
+        control.value = name
+        if "one accelerator" not in explorer._message.value and "no link between" not in explorer._message.value:
+            assert bool(explorer._message.value) == (label != name), (label, explorer._message.value)
 
 
 def test_all_kinds_of_controls_are_met():

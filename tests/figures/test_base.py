@@ -5,7 +5,7 @@ import pytest
 
 from workbench.catalogue import running, spec
 from workbench.figures import draw
-from workbench.figures.base import AXIS_ROOM, GREY, Palette, curve, figure, published_marks, settle
+from workbench.figures.base import AXIS_ROOM, GREY, INK, Palette, curve, figure, published_marks, settle
 from workbench.figures.text import alert, details, escape, number, table_html
 
 IDS = list(spec.all_specs())
@@ -74,3 +74,15 @@ def test_html_pieces_escape_what_they_are_given():
 )
 def test_numbers_are_short(value, text):
     assert number(value) == text
+
+
+def test_numbers_in_a_grid_are_written_once_and_stand_out():
+    """Late cells are see-through, so their numbers are grey; on coloured ones plotly chooses black or white."""
+    figure = draw(running.run(spec.find("theory/schedule"), {"step": 4}, backends="analytic"))
+    pale, coloured = (trace for trace in figure.data if trace.type == "heatmap")
+    texts = [[bool(text) for line in trace.text for text in line] for trace in (pale, coloured)]
+    assert [one != other for one, other in zip(*texts, strict=True)] == [True] * 64
+    shown = [value is not None for line in coloured.z for value in line]
+    assert shown == texts[1]
+    assert pale.textfont.color == INK
+    assert coloured.textfont.color is None

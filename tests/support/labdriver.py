@@ -182,8 +182,8 @@ def wait_redrawn(page, before, index=0, timeout_ms=15_000):
 
 
 def slider(page, description):
-    """The handle of the ipywidgets slider whose visible label is `description`."""
-    box = page.locator(".widget-hslider").filter(has=page.locator(".widget-label", has_text=description)).first
+    """The handle of the slider below the visible label `description`."""
+    box = page.locator(".workbench-control").filter(has=page.locator(".widget-label", has_text=description)).first
     return box.locator(".noUi-handle").first
 
 

@@ -38,7 +38,7 @@ class Browser:
         first = next((index for index, row in enumerate(self._rows) if row["experiment"] in built), 0)
         self.select = w.Select(
             options=options, value=first, rows=min(12, len(options)), description="Catalogue",
-            layout=w.Layout(width="100%"), style={"description_width": "initial"},
+            layout=w.Layout(width="calc(100% - 4px)"), style={"description_width": "initial"},
         )  # fmt: skip
         self._built = built
         self._close_shown = _nothing

@@ -11,73 +11,95 @@ from workbench.catalogue.parameters import Parameter
 from workbench.errors import UserError
 
 _STYLE = {"description_width": "initial"}
+TRACK_PIXELS = 120
+"""A slider is never narrower than this."""
 
 
 class Control:
-    """The widget of one parameter.
+    """The widget of one parameter: its label on a line of its own, what sets it below.
 
     Attributes:
         widget: what is displayed.
         value: the traitlet-bearing widget whose `value` is the parameter.
+        slider, play: what else moves it; None where there is no such thing.
     """
 
     def __init__(self, parameter: Parameter, value: Any):
         self.parameter = parameter
+        self.slider = self.play = None
         about = parameter.about
         label = f"{about.label} ({about.unit})" if about.unit else about.label
         if parameter.many:
-            self.value = _several(parameter, label, value)
-            self.widget = self.value
+            self.value = _several(parameter, value)
         elif parameter.kind is bool:
-            self.value = w.Checkbox(value=value, description=label, indent=False, style=_STYLE)
-            self.widget = self.value
+            self.value = self.widget = w.Checkbox(value=value, description=label, indent=False, style=_STYLE)
+            return
         elif parameter.kind is str:
-            self.value = _choice(parameter, label, value)
-            self.widget = self.value
+            self.value = _choice(parameter, value)
         else:
-            self.value, self.widget = _slider(parameter, label, value)
+            self.slider, self.value = _slider(parameter, value)
+            self.play = _play_button(self.slider) if about.play else None
+        self.value.tooltip = label
+        row = w.HBox([self.slider, self.value], layout=w.Layout(width="100%")) if self.slider else self.value
+        lines = [w.Label(label, layout=w.Layout(height="22px")), row, *([self.play] if self.play else [])]
+        self.widget = w.VBox(lines, layout=w.Layout(width="100%"))
+        self.widget.add_class("workbench-control")
 
     def get(self) -> Any:
         """The parameter's present value."""
         return self.value.value
 
 
-def _several(parameter: Parameter, label: str, value: Any) -> w.Widget:
-    if parameter.about.choices:
-        return w.SelectMultiple(
-            options=parameter.about.choices, value=value, description=label, rows=min(len(parameter.about.choices), 7),
-            style=_STYLE, layout=w.Layout(width="100%"),
-        )  # fmt: skip
+def _wide() -> w.Layout:
+    return w.Layout(width="calc(100% - 4px)")  # a margin of 2 pixels on each side belongs to every widget
+
+
+def _several(parameter: Parameter, value: Any) -> w.Widget:
+    if choices := parameter.about.choices:
+        return w.SelectMultiple(options=choices, value=value, rows=min(len(choices), 7), layout=_wide())
     text = ", ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
-    return w.Text(value=text, description=label, continuous_update=False, style=_STYLE, layout=w.Layout(width="100%"))
+    return w.Text(value=text, continuous_update=False, layout=_wide())
 
 
-def _choice(parameter: Parameter, label: str, value: Any) -> w.Widget:
-    if parameter.about.profile:
-        options = _profile_names(parameter.about.profile)
-        if value not in options:
-            options = [value, *options]
-    elif parameter.about.choices:
-        options = list(parameter.about.choices)
-    else:
-        common = {"value": value, "description": label, "continuous_update": False, "style": _STYLE}
-        if parameter.about.trace:
-            return w.Combobox(options=_trace_names(), ensure_option=False, layout=w.Layout(width="100%"), **common)
-        return w.Text(**common)
-    shown = [(getattr(option, "name", option), option) for option in options]
-    return w.Dropdown(options=shown, value=value, description=label, style=_STYLE, layout=w.Layout(width="100%"))
+def _choice(parameter: Parameter, value: Any) -> w.Widget:
+    about = parameter.about
+    if about.trace:
+        return w.Combobox(
+            value=value, options=_trace_names(), ensure_option=False, continuous_update=False, layout=_wide()
+        )
+    if not about.profile and not about.choices:
+        return w.Text(value=value, continuous_update=False, layout=_wide())
+    options = _profiles(about.profile) if about.profile else {choice: choice for choice in about.choices}
+    if value not in options.values():
+        options = {getattr(value, "name", value): value, **options}
+    return w.Dropdown(options=list(options.items()), value=value, layout=_wide())
 
 
-def _profile_names(kind: str) -> list[str]:
+def _profiles(kind: str) -> dict[str, str]:
+    """What a list shows -> the name it stands for; a cluster that no transfer can run on says so."""
     table = {"cluster": profiles.clusters, "accelerator": profiles.accelerators, "model": profiles.models}[kind]()
-    names = table["name"].to_list()
-    if kind != "model" and "local" not in names:
-        try:
-            (profiles.cluster if kind == "cluster" else profiles.accelerator)("local")
-        except UserError:
-            return names
-        names.append("local")
-    return names
+    marks = dict(table.select("name", _unlike()).rows()) if kind == "cluster" else dict.fromkeys(table["name"], "")
+    if kind != "model" and "local" not in marks and (mark := _local_mark(kind)) is not None:
+        marks["local"] = mark
+    return {f"{name}{mark}": name for name, mark in marks.items()}
+
+
+UNLIKE, NO_CARD = " (unlike hosts)", " (no network card stated)"
+
+
+def _unlike() -> pl.Expr:
+    """Why no transfer can run on a cluster, "" where one can."""
+    card = pl.any_horizontal(pl.col("nic_nominal_bytes_per_s", "nic_achievable_bytes_per_s").is_not_null())
+    return pl.when(~pl.col("uniform")).then(pl.lit(UNLIKE)).when(card).then(pl.lit("")).otherwise(pl.lit(NO_CARD))
+
+
+def _local_mark(kind: str) -> str | None:
+    """The same for this machine's own profile; None where it was never measured."""
+    try:
+        found = (profiles.cluster if kind == "cluster" else profiles.accelerator)("local")
+    except UserError:
+        return None
+    return "" if kind != "cluster" or found.groups[0].nic else NO_CARD
 
 
 def _trace_names() -> list[str]:
@@ -87,14 +109,14 @@ def _trace_names() -> list[str]:
     return [*held, *table["stand_in"].drop_nulls().to_list()]
 
 
-def _slider(parameter: Parameter, label: str, value: float) -> tuple[w.Widget, w.Widget]:
+def _slider(parameter: Parameter, value: float) -> tuple[w.Widget, w.Widget]:
+    """A slider, and the number box beside it, which moves with it."""
     about, whole = parameter.about, parameter.kind is int
     low, high = about.low, about.high
     if low is None or high is None:
         raise TypeError(f"parameter {parameter.name!r} needs a range to have a slider")
-    grow = w.Layout(flex="1 1 auto", min_width="150px")
-    common = {"description": label, "continuous_update": False, "readout": False, "style": _STYLE, "layout": grow}
-    box_layout = w.Layout(width="110px", flex="0 0 auto")
+    grow = w.Layout(flex="1 1 auto", min_width=f"{TRACK_PIXELS}px", width="auto")
+    common = {"continuous_update": False, "readout": False, "layout": grow}
     if about.log:
         step = about.step or 0.02
         slider = w.FloatLogSlider(value=value, base=10, min=math.log10(low), max=math.log10(high), step=step, **common)
@@ -104,13 +126,11 @@ def _slider(parameter: Parameter, label: str, value: float) -> tuple[w.Widget, w
         slider = w.FloatSlider(value=value, min=low, max=high, step=about.step or (high - low) / 100, **common)
     kind = w.BoundedIntText if whole else w.BoundedFloatText
     extra = {"step": int(about.step or 1)} if whole else {"step": about.step if about.step and not about.log else None}
-    box = kind(value=value, min=parameter.kind(low), max=parameter.kind(high), layout=box_layout, **extra)
-    box.add_class("workbench-number")
-    box.tooltip = label
+    beside = w.Layout(width="110px", flex="0 0 auto")
+    box = kind(value=value, min=parameter.kind(low), max=parameter.kind(high), layout=beside, **extra)
     slider.observe(lambda change: _set(box, parameter.kind(change["new"])), names="value")
     box.observe(lambda change: _set(slider, change["new"]), names="value")
-    parts = [slider, box, play_button(slider)] if about.play else [slider, box]
-    return box, w.HBox(parts, layout=w.Layout(width="100%"))
+    return slider, box
 
 
 def _set(widget: w.Widget, value: Any) -> None:
@@ -118,7 +138,7 @@ def _set(widget: w.Widget, value: Any) -> None:
         widget.value = value
 
 
-def play_button(slider: w.IntSlider) -> w.Play:
+def _play_button(slider: w.IntSlider) -> w.Play:
     """A play button that moves a slider (animations are not supported by live figures)."""
     play = w.Play(
         value=slider.value, min=slider.min, max=slider.max, step=slider.step, interval=700, repeat=False,

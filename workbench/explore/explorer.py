@@ -81,15 +81,17 @@ class Explorer:
         self._below.value = below_html(outcome, all_sources(outcome))
 
     def _button(self, backend: str) -> w.Button:
-        seconds = self.spec.seconds.get(backend, 0.0)
-        about = f"about {seconds:.0f} s" if seconds >= 1 else "under 1 s"
         words = {"simpy": "Simulate", "compiled": "Simulate (compiled)", "torch": "Run for real", "analytic": "Compute"}
         button = w.Button(
-            description=f"{words[backend]} ({about})", layout=w.Layout(width="auto"),
+            description=f"{words[backend]} ({self._about(backend)})", layout=w.Layout(width="auto"),
             tooltip=f"Answer by {WORDS[backend]} with the settings above",
         )  # fmt: skip
         button.on_click(lambda _: self._press(backend))
         return button
+
+    def _about(self, backend: str) -> str:
+        seconds = self.spec.seconds.get(backend, 0.0)
+        return f"about {seconds:.0f} s" if seconds >= 1 else "under 1 s"
 
     def _press(self, backend: str) -> None:
         with self._background.lock:
@@ -105,7 +107,7 @@ class Explorer:
             with real_turn(stop, tell) if backend == "torch" else nullcontext():
                 return running.run(self.spec, values, backends=names, stop=stop, progress=tell)
 
-        self._background.start(work, self._show, f"Running by {WORDS[backend]} …")
+        self._background.start(work, self._show, f"Running by {WORDS[backend]}, {self._about(backend)} …")
 
     def _layout(self) -> w.Widget:
         head = w.HTML(

@@ -15,7 +15,7 @@ from workbench.figures.text import alert
 
 
 class Polish(anywidget.AnyWidget):
-    """Invisible helper, one an explorer: gives slider handles and number boxes their names, figures their first resize.
+    """Invisible helper, one an explorer: gives controls their names for screen readers, figures their first resize.
 
     ipywidgets does not tie a slider's visible label to its handle, and a `FigureWidget` ignores the width of its
     container until the window is resized (plotly.py issues 5208 and 4027).
@@ -23,13 +23,10 @@ class Polish(anywidget.AnyWidget):
 
     _esm = """
     export default { render({ el }) {
-      const name = () => document.querySelectorAll('.widget-hslider').forEach(box => {
-        const label = box.querySelector('.widget-label');
-        if (!label) return;
-        const named = [...box.querySelectorAll('[role=slider]')];
-        const beside = box.nextElementSibling;
-        if (beside && beside.classList.contains('workbench-number')) named.push(beside.querySelector('input'));
-        named.forEach(e => { if (e) e.setAttribute('aria-label', label.textContent); });
+      const name = () => document.querySelectorAll('.workbench-control').forEach(control => {
+        const label = control.querySelector('.widget-label');
+        const named = control.querySelectorAll('[role=slider], input, select');
+        if (label) named.forEach(e => e.setAttribute('aria-label', label.textContent));
       });
       const watch = new MutationObserver(name);
       watch.observe(document.body, { childList: true, subtree: true });

@@ -25,8 +25,8 @@ def systems(outcome: Outcome, panel: str | None = None) -> Canvas:
                 one = part.filter(pl.col("system") == name)
                 _marks(made, row, one, table["backend"][0], name, places, palette.colour(name), width)
                 _recorded(made, row, outcome, name, places, palette.colour(name) if outcome.comparable else GREY)
-            ticks = [f"{model} on {nodes}" for model, nodes in groups]
-            made.x(row, tickvals=list(range(len(groups))), ticktext=ticks)
+            ticks = [f"{model}<br>on {nodes}" for model, nodes in groups]
+            made.x(row, tickvals=list(range(len(groups))), ticktext=ticks, tickangle=0)
             made.y(row, title="seconds", rangemode="tozero")
 
         return paint

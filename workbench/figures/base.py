@@ -14,6 +14,7 @@ import polars as pl
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.published import text_of
 from workbench.figures.canvas import Canvas, Trace, scatter
+from workbench.figures.ticks import log_ticks, short
 
 COLOURS = ["#3b8ef0", "#e8833a", "#2ca58d", "#c45ab3", "#d1495b", "#8a7cf0", "#b89b2b", "#4fb3bf"]
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -89,7 +90,7 @@ def figure(title: str, x: str, y: str, *, height: int = 420) -> Canvas:
     return made.x(title=x).y(title=y)
 
 
-def settle(made: Canvas, width: int = 800) -> Canvas:
+def settle(made: Canvas, width: int = 560) -> Canvas:
     """Give the legend its own room below the axis titles: the figure grows by the rows that the legend needs."""
     columns: dict[str, list[int]] = {}  # a legend group stands in one column, entries below each other
     for trace in made.data:
@@ -114,11 +115,14 @@ def settle(made: Canvas, width: int = 800) -> Canvas:
 
 
 def log_axis(made: Canvas, *axes: str, row: int = 1, span: tuple[float, float] | None = None) -> Canvas:
-    """Make axes ("x", "y") logarithmic, labelled at 1, 2 and 5 only, over a span if one is given."""
-    settings: dict[str, Any] = {"type": "log", "dtick": "D2"}
-    if span is not None:
-        settings["range"] = [math.log10(edge) for edge in span]
+    """Make axes ("x", "y") logarithmic, with a label at each tick, over what a row shows so far or over a span."""
     for axis in axes:
+        settings: dict[str, Any] = {"type": "log"}
+        if span is not None:
+            settings["range"] = [math.log10(edge) for edge in span]
+        if extent := span or made.extent(axis, row):
+            places = log_ticks(*extent)
+            settings |= {"tickmode": "array", "tickvals": places, "ticktext": [short(place) for place in places]}
         (made.x if axis == "x" else made.y)(row, **settings)
     return made
 

@@ -1,5 +1,7 @@
 """Which node holds which block when: heat maps of one schedule."""
 
+import textwrap
+
 import numpy as np
 import polars as pl
 
@@ -29,6 +31,7 @@ def landing(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     def milestones(made: Canvas, row: int) -> None:
         table = outcome.tables["milestones"]
+        first = table["backend"][0]
         for index, order in enumerate(table["order"].unique(maintain_order=True)):
             for (backend,), part in table.filter(pl.col("order") == order).group_by("backend", maintain_order=True):
                 steps = part["steps"].to_list()
@@ -38,13 +41,15 @@ def landing(outcome: Outcome, panel: str | None = None) -> Canvas:
                         steps,
                         name=f"{order} ({WORDS[backend]})",
                         marker={"color": COLOURS[index], "pattern": {"shape": pattern(backend)}},
-                        text=steps,
+                        text=steps if backend == first else [],  # the others' bars are as high, and side by side
                         textposition="outside",
                         cliponaxis=False,
                     ),
                     row=row,
                 )
         made.add(*published_marks(outcome, Palette()), row=row)
+        labels = table["milestone"].unique(maintain_order=True).to_list()
+        made.x(row, tickvals=labels, ticktext=[_short_lines(label) for label in labels], tickangle=0)
         made.y(row, title="steps", rangemode="tozero").set(barmode="group")
 
     copies = outcome.tables["arrivals"]["group"].n_unique()
@@ -104,11 +109,19 @@ def schedule(outcome: Outcome, panel: str | None = None) -> Canvas:
     return stack(f"{parameters['schedule'].capitalize()}: {size}", painters, panel, heights=(1.3, 1, 1))
 
 
+def _short_lines(label: str) -> str:
+    """A label broken into lines of about a dozen letters, so that it stands upright under its bars."""
+    return "<br>".join(textwrap.wrap(label, 13))
+
+
 def landing_grid(made: Canvas, row: int, steps: np.ndarray, labels: list[str], shown: int) -> None:
-    """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale."""
-    # None, not NaN: a NaN inside a nested list is no valid JSON for a live figure.
-    held = [[float(value) if value <= shown + 1e-9 else None for value in line] for line in steps]
-    text = [[f"{value:g}" for value in line] for line in steps]
+    """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale.
+
+    Each of its two layers writes in its own cells only: in grey on the pale ones, which the page shines through, in
+    black or white, whichever stands out (plotly's own choice), on the coloured ones.
+    """
+    there = steps <= shown + 1e-9
+    text = np.array([[f"{value:g}" for value in line] for line in steps]).reshape(steps.shape)
     small = steps.shape[0] <= 20 and steps.shape[1] <= 32
     common = {
         "type": "heatmap",
@@ -116,17 +129,33 @@ def landing_grid(made: Canvas, row: int, steps: np.ndarray, labels: list[str], s
         "y": labels,
         "xgap": 1,
         "ygap": 1,
-        "text": text,
+        "hoverongaps": False,
         "hovertemplate": "%{y}, %{x}: step %{text}<extra></extra>",
         "texttemplate": "%{text}" if small else "",
     }
-    pale = {"z": [[0] * steps.shape[1]] * steps.shape[0], "colorscale": [[0, LATER], [1, LATER]], "showscale": False}
+    pale = {
+        # None, not NaN: a NaN inside a nested list is no valid JSON for a live figure.
+        "z": _where(~there, np.zeros(steps.shape), None),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, LATER], [1, LATER]],
+        "showscale": False,
+        "text": _where(~there, text, ""),
+        "textfont": {"color": INK},
+    }
     colours = {
-        "z": held,
+        "z": _where(there, steps, None),
         "zmin": 0,
         "zmax": float(steps.max()),
         "colorscale": "Viridis",
         "colorbar": {"title": {"text": "step"}, "len": 0.45, "y": 1.0, "yanchor": "top", "tickfont": {"color": INK}},
+        "text": _where(there, text, ""),
     }
     made.add({**common, **pale}, {**common, **colours}, row=row)
     made.y(row, autorange="reversed", showgrid=False).x(row, title="block", showgrid=False)
+
+
+def _where(chosen: np.ndarray, values: np.ndarray, otherwise: str | None) -> list[list]:
+    """The values of the chosen cells, and something else in the others, as nested lists of plain Python values."""
+    lines = zip(chosen.tolist(), values.tolist(), strict=True)
+    return [[value if yes else otherwise for yes, value in zip(*line, strict=True)] for line in lines]

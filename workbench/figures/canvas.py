@@ -4,6 +4,7 @@ A graph object validates at every assignment, which costs tens of milliseconds a
 move of a slider.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -35,6 +36,18 @@ class Canvas:
     def y(self, row: int = 1, **settings: Any) -> "Canvas":
         """Set properties of a row's vertical axis; `title` is its text."""
         return self._axis("yaxis", row, settings)
+
+    def extent(self, axis: str, row: int = 1) -> tuple[float, float] | None:
+        """Smallest and largest positive number drawn along "x" or "y" of a row; None where there is none."""
+        name = axis if row == 1 else f"{axis}{row}"
+        numbers = [
+            value
+            for trace in self.data
+            if trace.get(f"{axis}axis", axis) == name
+            for value in trace[axis]
+            if isinstance(value, int | float) and 0 < value < math.inf
+        ]
+        return (min(numbers), max(numbers)) if numbers else None
 
     def line(self, *, x: float | None = None, y: float | None = None, row: int = 1, **style: Any) -> "Canvas":
         """A vertical line at x, or a horizontal one at y, across a row."""

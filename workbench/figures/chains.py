@@ -6,6 +6,7 @@ from workbench.catalogue.blitzscale.fig13 import LAST
 from workbench.catalogue.blitzscale.fig14 import SHARE
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import name_of
+from workbench.figures import pieces
 from workbench.figures.base import GREY, WORDS, Palette, curve, log_axis, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
@@ -27,25 +28,32 @@ def chain_and_star(outcome: Outcome, panel: str | None = None) -> Canvas:
     def targets(made: Canvas, row: int) -> None:
         for plan in plans:
             part = table.filter(pl.col("plan") == plan)
-            finest = part.filter(pl.col("units") == pl.col("units").max().over("backend"))
-            made.add(*curve(finest, "target", "complete_s", plan, palette), row=row)
+            made.add(*pieces.curves(part, "target", "complete_s", "units", plan, palette), row=row)
         made.add(*published_marks(outcome, palette, series={LAST: plans[0]}, x=PLACES), row=row)
         made.x(row, title="targets that hold the weights").y(row, title="seconds")
         log_axis(made, "y", row=row)
 
     def orders(made: Canvas, row: int) -> None:
-        finest = order.filter(pl.col("units") == pl.col("units").max().over("backend"))
-        nodes = Palette(finest["node"].unique(maintain_order=True).to_list())
-        for (backend, name), part in finest.group_by("backend", "node", maintain_order=True):
-            made.add(
-                bar(
-                    part["order"].to_list(),
-                    part["complete_s"].to_list(),
-                    name=f"{name} ({WORDS[backend]})",
-                    marker={"color": nodes.colour(name), "pattern": {"shape": pattern(backend)}},
-                ),
-                row=row,
-            )
+        found = pieces.counts(order, "units")
+        others = pieces.beside(found)
+        nodes = Palette(order["node"].unique(maintain_order=True).to_list())
+        kinds = [*found.items(), *((pieces.FORMULA, count) for count in others)]
+        for backend, count in kinds:
+            same = order.filter((pl.col("backend") == backend) & (pl.col("units") == count))
+            units = f", {count:,} units" if len(set(found.values())) > 1 else ""
+            for (name,), part in same.group_by("node", maintain_order=True):
+                look = {"color": nodes.colour(name), "pattern": {"shape": pattern(backend)}}
+                if (backend, count) not in found.items():
+                    look["opacity"] = 0.5
+                made.add(
+                    bar(
+                        part["order"].to_list(),
+                        part["complete_s"].to_list(),
+                        name=f"{name}{units} ({WORDS[backend]})",
+                        marker=look,
+                    ),
+                    row=row,
+                )
         made.y(row, title="seconds without weights", rangemode="tozero")
 
     painters = {

@@ -6,6 +6,7 @@ from workbench.catalogue.lambdascale import nccl_honest
 from workbench.catalogue.lambdascale.block_count import CURVE
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import name_of
+from workbench.figures import pieces
 from workbench.figures.base import DASHES, GREY, Palette, curve, figure, log_axis, published_marks
 from workbench.figures.canvas import Canvas, scatter
 from workbench.figures.panels import stack
@@ -56,9 +57,8 @@ def slow_link(outcome: Outcome, _: str | None = None) -> Canvas:
         "throughput kept",
     )
     for name in ("binomial_pipeline", "chain"):
-        most = pl.col("blocks") == pl.col("blocks").max().over("backend")
-        part = table.filter((pl.col("schedule") == name) & most)
-        made.add(*curve(part, "slow_share", "kept", name, palette, name=LABELS[name]))
+        part = table.filter(pl.col("schedule") == name)
+        made.add(*pieces.curves(part, "slow_share", "kept", "blocks", name, palette, name=LABELS[name]))
     made.add(*published_marks(outcome, palette))
     made.line(x=outcome.parameters["slow_share"], color=GREY, dash="dot", width=1)
     return made.x(range=[0, 1.05]).y(range=[0, 1.05])

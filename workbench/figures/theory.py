@@ -77,6 +77,15 @@ def _bound(x: list[float], y: list[float]) -> Trace:
     return scatter(x, y, mode="lines", name=BOUND, line={"color": GREY, "dash": "dot", "width": 3})
 
 
+def _in_two_lines(name: str) -> str:
+    """A link's name as a tick label that leaves room for its bar."""
+    for start in (" in a host", " across hosts", " (APEX+)"):
+        before, found, after = name.partition(start)
+        if found:
+            return f"{before}<br>{found.strip()}{after}"
+    return name
+
+
 def link_validation(outcome: Outcome, panel: str | None = None) -> Canvas:
     """How far the fit misses sizes it was not fitted to, and fitted and measured times against message size."""
     fits, curves, points = outcome.tables["fits"], outcome.tables["curves"], outcome.tables.get("measured")
@@ -98,7 +107,11 @@ def link_validation(outcome: Outcome, panel: str | None = None) -> Canvas:
         )
         made.line(x=LIMIT * 100, row=row, color=GREY, dash="dot")
         made.x(row, title=f"median error on sizes not fitted to, % (dotted: {LIMIT * 100:.0f} %)").y(
-            row, autorange="reversed", dtick=1
+            row,
+            autorange="reversed",
+            tickvals=names,
+            ticktext=[_in_two_lines(name) for name in names],
+            tickfont={"size": 11},
         )
 
     def times(made: Canvas, row: int) -> None:
@@ -107,19 +120,22 @@ def link_validation(outcome: Outcome, panel: str | None = None) -> Canvas:
             colour = palette.colour(name)
             style = {"color": colour, "dash": palette.dash(name), "width": 1.5}
             x, y = part["message_bytes"].to_list(), part["fitted_s"].to_list()
-            made.add(scatter(x, y, mode="lines", name=name, showlegend=False, line=style), row=row)
+            made.add(scatter(x, y, mode="lines", name=name, legendgroup=name, line=style), row=row)
             if points is not None:
                 real = points.filter(pl.col("link") == name).sort("message_bytes")
                 x, y = real["message_bytes"].to_list(), real["measured_s"].to_list()
                 mark = {"symbol": "diamond-open", "size": 6, "color": colour}
                 label = f"{name} (measured)"
-                made.add(scatter(x, y, mode="markers", name=label, showlegend=False, marker=mark), row=row)
+                made.add(
+                    scatter(x, y, mode="markers", name=label, legendgroup=name, showlegend=False, marker=mark), row=row
+                )
         made.add(*published_marks(outcome, palette), row=row)
         made.line(x=outcome.parameters["switch_bytes"], row=row, color=GREY, dash="dot")
-        made.x(row, title="bytes", type="log", dtick=1).y(row, title="seconds", type="log", dtick=1)
+        made.x(row, title="bytes").y(row, title="seconds")
+        log_axis(made, "x", "y", row=row)
 
     painters = {
         "errors": ("how far α + S/B is off above 1 MiB", errors),
-        "times": ("fitted (lines) and measured (diamonds) times", times),
+        "times": ("fitted times" if points is None else "fitted (lines) and measured (diamonds) times", times),
     }
-    return stack("α + S/B against measured transfers", painters, panel, heights=(1.5, 1.6))
+    return stack("α + S/B against measured transfers", painters, panel, heights=(2.4, 1.6))

@@ -76,6 +76,7 @@ NONE_IN_COMMON = [-1, math.nan, math.inf, -math.inf, "fast", None]
 NOT_POSITIVE = [*NONE_IN_COMMON, 0, 10**400]
 NOT_NEGATIVE = [*NONE_IN_COMMON, 10**400]
 NOT_A_COUNT = [*NONE_IN_COMMON, 0, 2.5, True, 10**400, 10**5000]
+NOT_A_SHARE = [*NOT_POSITIVE, 1.01, np.array([0.5, 0.0]), np.array([0.5, 2.0])]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +138,8 @@ NOT_A_COUNT = [*NONE_IN_COMMON, 0, 2.5, True, 10**400, 10**5000]
         (LOGGP.busy_s, (1e6,), (NOT_POSITIVE, (0,))),
         (two_level, (1e9, 4, 1e9, 1e9), (NOT_POSITIVE, (0, 2, 3)), (NOT_A_COUNT, (1,))),
         (lanes_completion_s, (3, 2, 4, 1.0, 1.0), (NOT_A_COUNT, (0, 1, 2)), (NOT_POSITIVE, (3, 4)), ([5], (2,))),
-        (slow_link_share, (8, 0.5), ([*NOT_A_COUNT, 12], (0,)), ([*NOT_POSITIVE, np.array([0.5, 0.0])], (1,))),
-        (slow_link_share_of_chain, (8, 4, 0.5), (NOT_A_COUNT, (0, 1)), (NOT_POSITIVE, (2,))),
+        (slow_link_share, (8, 0.5), ([*NOT_A_COUNT, 12], (0,)), (NOT_A_SHARE, (1,))),
+        (slow_link_share_of_chain, (8, 4, 0.5), (NOT_A_COUNT, (0, 1)), (NOT_A_SHARE, (2,))),
         (fit_hockney, ([1, 1], [1, 2], [1, 2]), ([[bad, 1] for bad in NOT_POSITIVE], (0,))),
         (
             fit_hockney,
@@ -149,7 +150,13 @@ NOT_A_COUNT = [*NONE_IN_COMMON, 0, 2.5, True, 10**400, 10**5000]
         (leave_one_out, ([1] * 3, [1, 2, 3], [1, 2, 3]), ([[bad, 1, 1] for bad in NOT_POSITIVE], (0,))),
         (schedule_s, (chain(3, 2), 1e6, COST), (NOT_NEGATIVE, (1,))),
         (uniform_network, (4, 1e9, 0.0), (NOT_A_COUNT, (0,)), (NOT_POSITIVE, (1,)), (NOT_NEGATIVE, (2,))),
-        (milestones_of, (np.ones((8, 4)), 2), (NOT_A_COUNT, (1,)), ([np.ones(3), np.ones((4, 0)), "a", None], (0,))),
+        (
+            milestones_of,
+            (np.ones((8, 4)), 2),
+            (NOT_A_COUNT, (1,)),
+            ([np.ones(3), np.ones((4, 0)), "a", None, np.full((8, 4), np.nan)], (0,)),
+        ),
+        (milestones_of, (np.ones((8, 4)), 2), ([np.full((8, 4), np.inf), np.full((8, 4), 1e300)], (0,))),
     ],
     ids=lambda case: case[0].__name__,
 )

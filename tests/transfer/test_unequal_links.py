@@ -70,6 +70,14 @@ def test_slow_link_of_a_binomial_pipeline():
         assert slow_link_share(nodes, 0.5) == pytest.approx(share, abs=0.0015)
 
 
+def test_a_faster_link_would_speed_up_nothing():
+    """Why the formulas stop at 1: the step lasts as long as its other links."""
+    schedule = binomial_pipeline(8, 256)
+    fast = (schedule.source == 0) & (schedule.target == 1)
+    assert run_times(schedule, np.where(fast, 0.5, 1.0), "barrier").held_s.max() == schedule.steps
+    assert slow_link_share(8, 1.0) == slow_link_share_of_chain(8, 256, 1.0) == 1.0
+
+
 def test_slow_link_of_a_chain():
     for nodes in (8, 16, 64):
         for place in (0, nodes // 2, nodes - 2):

@@ -41,6 +41,8 @@ def milestones_of(arrival: np.ndarray, sources: int) -> KWaySteps:
     if arrival.ndim != 2 or not arrival.size or arrival.dtype.kind not in "iuf":
         remedy = "give one row a node and one column a block"
         raise InputError(f"has the shape {arrival.shape}", remedy, field="arrival")
+    if not (np.isfinite(arrival) & (np.abs(arrival) < 2**53)).all():
+        raise InputError("holds a block that never arrives", "give a multicast that completes", field="arrival")
     groups = [members[1:] for members in sub_groups(len(arrival), sources)]
     return KWaySteps(
         joint_copy=int(joint_copy(np.ascontiguousarray(arrival, dtype=np.int64), sources)),

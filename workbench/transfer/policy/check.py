@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.records import whole
+from workbench.records import shown, whole
 from workbench.transfer.policy.schedule import COLUMNS, Schedule, check_cells, check_lengths, column_of
 
 NEVER = np.iinfo(np.int64).max
@@ -96,6 +96,10 @@ def check_columns(schedule: Schedule) -> list[np.ndarray]:
     for name, column in zip(COLUMNS, schedule[4:], strict=True):
         if not isinstance(column, np.ndarray):
             raise InputError("is not an array", "make the schedule with from_transfers or from_columns", field=name)
+    if not isinstance(schedule.holders, tuple | list):
+        raise InputError(
+            f"is {shown(schedule.holders)}", "list the nodes that hold all blocks at first", field="holders"
+        )
     for holder in schedule.holders:
         whole(holder, "holders", 0, nodes - 1)
     step, source, target, block = columns

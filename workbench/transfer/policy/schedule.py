@@ -94,7 +94,9 @@ def from_columns(
 def column_of(name: str, values: np.ndarray) -> np.ndarray:
     """One column of a schedule as int32, or an `InputError` where it cannot be one."""
     column = np.asarray(values)
-    if column.ndim != 1 or (column.dtype.kind not in "iu" and column.size):
+    if column.shape == (0,):
+        return np.zeros(0, dtype=np.int32)  # an empty list has no kind of its own
+    if column.ndim != 1 or column.dtype.kind not in "iu":
         raise InputError("is not a column of whole numbers", "give one whole number a transfer", field=name)
     wide = (column < -(2**31)) | (column >= 2**31)
     if wide.any():

@@ -1,5 +1,7 @@
 """Step times: curves by source, and errors against measurements."""
 
+import re
+
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
@@ -12,6 +14,12 @@ from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import Painter, stack
 
 SHADES = {"fitted": COLOURS[0], "roofline": COLOURS[1]}
+ENGINES = (COLOURS[3], GREY, COLOURS[5])
+
+
+def _short(accelerator: str) -> str:
+    """h100-80gb-sxm is h100, rtx-4090-24gb is rtx-4090."""
+    return re.sub(r"-\d+gb.*", "", accelerator)
 
 
 def step_time(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -59,6 +67,31 @@ def step_time(outcome: Outcome, panel: str | None = None) -> Canvas:
     return stack(about, painters, panel)
 
 
+def _errors(made: Canvas, row: int, labels: list[str], values, signed, name: str, shade: str, **options) -> None:
+    """Horizontal bars of median |error| in percent; the sign shows on hovering."""
+    signs = [f"signed {value:+.1%}" if value is not None else "" for value in signed]
+    percent = [None if value is None else value * 100 for value in values]
+    made.add(
+        bar(
+            percent,
+            labels,
+            orientation="h",
+            name=name,
+            marker={"color": shade},
+            legendgroup=name,
+            customdata=signs,
+            hovertemplate="%{y}: %{x:.1f} %, %{customdata}<extra>%{fullData.name}</extra>",
+            **options,
+        ),
+        row=row,
+    )
+
+
+def _percent_axes(made: Canvas, row: int, title: str) -> None:
+    made.x(row, title=title, rangemode="tozero")
+    made.y(row, autorange="reversed", dtick=1, ticklabelstandoff=6).set(barmode="group")
+
+
 def validation(outcome: Outcome, panel: str | None = None) -> Canvas:
     """Median errors by GPU and kernel, by size for one of them, and by layer, with the targets as dotted lines."""
     kernels, layers, parameters = outcome.tables["kernels"], outcome.tables["layers"], outcome.parameters
@@ -66,25 +99,15 @@ def validation(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     def bars(made: Canvas, row: int, labels: list[str], part: pl.DataFrame, first: bool) -> None:
         for way, target in TARGETS.items():
-            made.add(
-                bar(
-                    labels,
-                    (part[f"{way}_error"] * 100).to_list(),
-                    name=f"{way} (target {target:.0%})",
-                    marker={"color": SHADES[way]},
-                    legendgroup=way,
-                    showlegend=first,
-                    customdata=[f"signed {value:+.1%}" for value in part[f"{way}_signed"]],
-                    hovertemplate="%{x}: %{y:.1f} %<br>%{customdata}<extra>%{fullData.name}</extra>",
-                ),
-                row=row,
-            )
-            made.line(y=target * 100, row=row, color=SHADES[way], dash="dot", width=1)
-        made.y(row, title="median error, %", rangemode="tozero").x(row, tickangle=-25).set(barmode="group")
+            name = f"{way} (target {target:.0%})"
+            values, signed = part[f"{way}_error"].to_list(), part[f"{way}_signed"].to_list()
+            _errors(made, row, labels, values, signed, name, SHADES[way], showlegend=first)
+            made.line(x=target * 100, row=row, color=SHADES[way], dash="dot", width=1)
+        _percent_axes(made, row, "median error, %")
 
     def by_kernel(made: Canvas, row: int) -> None:
         part = chosen.filter(WHOLE)
-        labels = [f"{item['accelerator'].split('-')[0]}<br>{item['kernel']}" for item in part.to_dicts()]
+        labels = [f"{item['kernel']}, {_short(item['accelerator'])}" for item in part.to_dicts()]
         bars(made, row, labels, part, True)
         made.add(*published_marks(outcome, Palette()), row=row)
 
@@ -94,17 +117,17 @@ def validation(outcome: Outcome, panel: str | None = None) -> Canvas:
             & (pl.col("kernel") == parameters["kernel"])
             & (pl.col("size") != "all")
         )
-        labels = [f"{item['shape']}<br>{item['size']}" for item in part.to_dicts()]
+        labels = [f"{item['shape']}, {item['size']}" for item in part.to_dicts()]
         if labels:
             bars(made, row, labels, part, panel == "sizes")
         else:
-            made.y(row, title="median error, %").note(
+            made.x(row, title="median error, %").note(
                 "not measured in this format", xref="paper", yref=f"y{row if row > 1 else ''}", x=0.5, y=0.5
             )
 
     def by_layer(made: Canvas, row: int) -> None:
         part = layers.filter(EVERY_TP)
-        labels = [f"{item['accelerator'].split('-')[0]}<br>{item['model']}" for item in part.to_dicts()]
+        labels = [f"{item['model']}, {_short(item['accelerator'])}" for item in part.to_dicts()]
         bars(made, row, labels, part, panel == "layers")
 
     painters = {
@@ -112,26 +135,21 @@ def validation(outcome: Outcome, panel: str | None = None) -> Canvas:
         "sizes": (f"{parameters['accelerator']}, {parameters['kernel']}, by shape and size", by_size),
         "layers": ("whole layers in bf16, a model or TP held out", by_layer),
     }
-    return stack("Step times against measurements", painters, panel, heights=(1.1, 1.1, 1.1))
+    return stack("Step times against measurements", painters, panel, heights=(2.0, 1.4, 1.2))
 
 
 def tpot(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """Median errors of TPOT by group of servers, and every point predicted against measured."""
+    """Median errors of TPOT by group of servers, and every point predicted against measured, coloured by engine."""
     servers, points = outcome.tables["servers"], outcome.tables.get("points")
     held = servers.filter(~pl.col("reported_only"))
-    names = [name_of_group(row) for row in held.to_dicts()]
-    palette = Palette(names)
+    names = [name_of_group(row).replace(" on ", "<br>on ") for row in held.to_dicts()]
 
     def errors(made: Canvas, row: int) -> None:
         for index, (way, (words, _)) in enumerate(WAYS.items()):
-            values = (held[f"{way}_error"] * 100).to_list()
-            made.add(
-                bar(values, names, orientation="h", name=words, marker={"color": COLOURS[index]}),
-                row=row,
-            )
+            values, signed = held[f"{way}_error"].to_list(), held[f"{way}_signed"].to_list()
+            _errors(made, row, names, values, signed, words, COLOURS[index])
         made.line(x=10, row=row, color=GREY, dash="dot", width=1).line(x=15, row=row, color=GREY, dash="dash", width=1)
-        made.x(row, title="median error, % (dotted: target in sample; dashed: held out)")
-        made.y(row, autorange="reversed", dtick=1).set(barmode="group")
+        _percent_axes(made, row, "median error, % (targets: dotted in sample, dashed held out)")
         made.add(*published_marks(outcome, Palette()), row=row)
 
     def against(made: Canvas, row: int) -> None:
@@ -139,11 +157,22 @@ def tpot(outcome: Outcome, panel: str | None = None) -> Canvas:
             made.note("the points themselves need WORKBENCH_DATA", xref="paper", yref="paper", x=0.5, y=0.1)
             made.x(row, title="measured, ms").y(row, title="predicted, ms")
             return
-        for key, part in points.group_by("model", "precision", "accelerator", "engine", maintain_order=True):
-            name = name_of_group(dict(zip(("model", "precision", "accelerator", "engine"), key, strict=True)))
-            x, y = (part["measured_s"] * 1e3).to_list(), (part["predicted_s"] * 1e3).to_list()
-            mark = {"color": palette.colour(name), "size": 5, "symbol": "diamond-open"}
-            made.add(scatter(x, y, mode="markers", name=name, marker=mark), row=row)
+        for index, ((engine,), part) in enumerate(points.group_by("engine", maintain_order=True)):
+            group = ["model", "precision", "accelerator", "engine"]
+            hover = [name_of_group(item) for item in part.select(group).to_dicts()]
+            mark = {"color": ENGINES[index % len(ENGINES)], "size": 5, "symbol": "diamond-open"}
+            made.add(
+                scatter(
+                    (part["measured_s"] * 1e3).to_list(),
+                    (part["predicted_s"] * 1e3).to_list(),
+                    mode="markers",
+                    name=engine,
+                    marker=mark,
+                    text=hover,
+                    hovertemplate="%{text}: %{x:.3g} ms measured, %{y:.3g} ms predicted<extra></extra>",
+                ),
+                row=row,
+            )
         low, high = points["measured_s"].min() * 1e3, points["measured_s"].max() * 1e3
         line = {"color": GREY, "dash": "dot"}
         made.add(scatter([low, high], [low, high], mode="lines", name="equal", line=line), row=row)
@@ -154,4 +183,4 @@ def tpot(outcome: Outcome, panel: str | None = None) -> Canvas:
         "errors": ("median error by group", errors),
         "points": (f"every point, {outcome.parameters['held_out']}", against),
     }
-    return stack("Time per output token of whole servers", painters, panel, heights=(2.0, 1.6))
+    return stack("Time per output token of whole servers", painters, panel, heights=(2.4, 1.6))

@@ -25,7 +25,8 @@ def load_kernels() -> list[str]:
 def warm(tell: Callable[[str], object]) -> list[str]:
     """Compile all kernels, or find them compiled on disk; the names of those that no example reaches."""
     names = load_kernels()
-    for mechanism, call in (("latency", _latency), ("queueing", _queueing), ("transfer", _transfer)):
+    calls = {"latency": _latency, "queueing": _queueing, "transfer": _transfer, "caching": _caching}
+    for mechanism, call in calls.items():
         tell(f"kernels of {mechanism}")
         call()
     _catalogue(tell)
@@ -70,6 +71,15 @@ def _queueing() -> None:
     for discipline in ("exhaustive", "gated", "one-limited"):
         model.rotation_path(some, [1, 0, 1], [0.5], discipline)
     mser(np.arange(20.0))
+
+
+def _caching() -> None:
+    from workbench.caching.model import KeepAlive, LruCache, keep_alive, lru_evictions, scale_ups
+
+    keep_alive([0.0, 1.0], KeepAlive(nodes=2))
+    LruCache(models=3, capacity=1, rate_per_s=1.0).gone([1.0])
+    lru_evictions([0.0, 1.0], [0, 1], 1)
+    scale_ups([0, 1], 1)
 
 
 def _latency() -> None:

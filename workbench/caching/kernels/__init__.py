@@ -1,0 +1,1 @@
+"""Compiled replays of caches and exact distributions of LRU caches, each with a slow plain twin."""

@@ -1,0 +1,99 @@
+"""Small serving clusters for tests: rows with defaults, put together as the arrays that both backends take."""
+
+import numpy as np
+
+from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+
+ONE_SECOND = ((1.0, 0.0, 0.0, 0.0, 0.0), (0.0,) * 5)
+"""Every step takes one second, whatever it holds."""
+
+
+def asked(arrival_s, prompt, output, model=0, draw=(0.0, 0.0)):
+    """One request."""
+    return arrival_s, prompt, output, model, draw
+
+
+def place(
+    model=0, limit=NO_LIMIT, slots=8, budget=100, chunk=100, block=4, blocks=100, reserve=0, whole=0, apart=0,
+    form=ONE_SECOND,
+):  # fmt: skip
+    """One instance: by default there is plenty of everything, and blocks of four tokens."""
+    return model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, form
+
+
+def cluster(requests, places, failures=(), route=0, until_s=np.inf) -> Lowered:
+    """A run; failures are rows (time, instance, back)."""
+    arrival_s, prompt, output, model, draw = zip(*requests, strict=True) if requests else ((),) * 5
+    *whole_numbers, form = zip(*places, strict=True)
+    time_s, instance, back_s = zip(*failures, strict=True) if failures else ((),) * 3
+    return Lowered(
+        Requests(_real(arrival_s), _whole(prompt), _whole(output), _whole(model), _real(draw).reshape(-1, 2)),
+        Instances(*map(_whole, whole_numbers), _real(form).reshape(-1, 2, 5)),
+        Failures(_real(time_s), _whole(instance), _real(back_s)),
+        route,
+        until_s,
+    )
+
+
+def _whole(values) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def _real(values) -> np.ndarray:
+    return np.array(values, dtype=np.float64)
+
+
+def scenario(rng: np.random.Generator, most_requests=120) -> Lowered:
+    """Any cluster and load: few KV blocks, failures, every kind of engine, and ties where times lie on a grid."""
+    grid = bool(rng.integers(2))
+    count, models = int(rng.integers(1, most_requests)), int(rng.integers(1, 4))
+    gaps = rng.integers(0, 4, count) / 4 if grid else rng.exponential(rng.choice([0.02, 0.3, 2.0]), count)
+    arrival_s = np.cumsum(gaps) - gaps[0]
+    longest = int(rng.choice([3, 12, 40]))
+    shapes = rng.integers([1, 0, 0], [longest + 1, longest, models], (count, 3)).tolist()
+    requests = [
+        asked(t, *shape, draw) for t, shape, draw in zip(arrival_s, shapes, rng.random((count, 2)), strict=True)
+    ]
+    places = [_any_place(rng, longest, models, grid) for _ in range(rng.integers(1, 6))]
+    end_s = float(arrival_s[-1]) + 4.0
+    failures = sorted(row for j in range(len(places)) for row in _any_failures(rng, j, end_s, grid))
+    until_s = np.inf if rng.random() < 0.7 else float(np.ceil(4 * rng.random() * end_s) / 4)
+    return cluster(requests, places, failures, int(rng.integers(6)), until_s)
+
+
+def _any_place(rng, longest, models, grid):
+    block = int(rng.choice([1, 2, 4, 16]))
+    blocks = int(np.ceil(2 * longest / block * rng.choice([0.7, 1.0, 1.3, 2.5, 20.0])))
+    if grid:
+        row = np.array([1.0, 1 / 8, 1 / 64, 1 / 64, 1 / 8]) / 4
+    else:
+        row = rng.lognormal(-3, 1, 5) * [1, 0.2, 0.01, 0.01, 0.1]
+    first = row * (rng.random(5) < [1, 0.5, 0.3, 0.5, 0.5])
+    second = row[::-1] / 4 * (rng.random() < 0.3)
+    return place(
+        model=int(rng.integers(models)),
+        limit=int(rng.choice([1, 2, 5, NO_LIMIT])),
+        slots=int(rng.choice([1, 2, 4, 64])),
+        budget=int(rng.choice([1, 2, 7, 64, 512])),
+        chunk=int(rng.choice([1, 4, 512])),
+        block=block,
+        blocks=max(1, blocks),
+        reserve=int(rng.random() < 0.2),
+        whole=int(rng.random() < 0.2),
+        apart=int(rng.random() < 0.3),
+        form=(first, second),
+    )
+
+
+def _any_failures(rng, instance, end_s, grid):
+    """Failures of one instance, the next one at or after the recovery from the one before; the last may be for ever."""
+    time_s = 0.0
+    for _ in range(rng.choice([0, 0, 1, 3, 10])):
+        up_s, down_s = rng.exponential(end_s / 5), rng.exponential(end_s / 10)
+        if grid:
+            up_s, down_s = np.floor(4 * up_s) / 4, np.ceil(4 * down_s) / 4
+        start_s = time_s + up_s
+        time_s = start_s + down_s if rng.random() < 0.9 else np.inf
+        yield float(start_s), instance, float(time_s)
+        if not time_s < np.inf:
+            return

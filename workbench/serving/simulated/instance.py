@@ -1,0 +1,157 @@
+"""An engine instance: a queue, the requests that run, KV blocks, and one step after the other."""
+
+from collections import deque
+from math import isnan
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.lowered import DONE, Instances
+from workbench.serving.simulated.blocks import Blocks
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.log import Iteration, Log
+from workbench.serving.simulated.request import Request
+from workbench.serving.simulated.step import Step
+
+
+class Instance:
+    """One place that runs a model: a SimPy process that starts a step, waits for its end, and looks again."""
+
+    def __init__(self, index: int, given: Instances, clock: Clock, instants: Instants, log: Log):
+        row = Instances(*(column[index].tolist() for column in given))
+        self.index, self.clock, self.instants, self.log = index, clock, instants, log
+        self.model, self.limit, self.slots = row.model, row.limit, row.slots
+        self.budget, self.chunk, self.form = row.budget, row.chunk, row.form
+        self.reserve, self.whole, self.apart = bool(row.reserve), bool(row.whole), bool(row.apart)
+        self.blocks = Blocks(row.blocks, row.block)
+        self.queue: deque[Request] = deque()
+        self.running: list[Request] = []
+        self.step: Step | None = None
+        self.last: Iteration | None = None
+        self.busy_s, self.failed_steps = 0.0, 0
+        self.up, self.life = False, 0
+
+    def recover(self, router) -> None:
+        """Up and empty, from now on; whatever still waits from an earlier life finds that it is over."""
+        self.up = True
+        self.life += 1
+        self.work = self.clock.event()
+        self.clock.process(self._live(self.life, router))
+
+    def fail(self) -> list[Request]:
+        """Dead from now on: the step in progress is lost, and all requests leave without their KV."""
+        self.up = False
+        self.life += 1
+        self.failed_steps += self.step is not None
+        self.step = None
+        lost = [*self.running, *self.queue]
+        self.running.clear()
+        self.queue.clear()
+        for request in lost:
+            self.blocks.take_back(request)
+            request.forget()
+        return lost
+
+    @property
+    def outstanding(self) -> int:
+        """Requests that queue or run here."""
+        return len(self.queue) + len(self.running)
+
+    @property
+    def tokens_left(self) -> int:
+        """Tokens still to be processed of all requests here."""
+        return sum(request.tokens_left for request in (*self.running, *self.queue))
+
+    def fits(self, request: Request) -> bool:
+        """Whether an empty instance could serve a request to its end."""
+        return self.blocks.holding(request.most_stored) <= self.blocks.total
+
+    def takes(self, request: Request) -> bool:
+        """Whether the router may give a request to this instance now."""
+        return self.up and self.outstanding < self.limit and self.fits(request)
+
+    def give(self, request: Request) -> None:
+        """A request joins the queue; an idle instance wakes up."""
+        request.instance = self.index
+        self.queue.append(request)
+        if not self.work.triggered:
+            self.work.succeed()
+
+    def _live(self, life: int, router):
+        """The process of one life, from a recovery to the next failure."""
+        at, clock, ends, starts = self.clock.at, self.clock, self.instants.ends, self.instants.starts
+        while True:
+            if not self.outstanding:
+                self.work = clock.event()
+                yield self.work
+            yield at(clock.now, starts + self.index)
+            joinable = False  # whether requests may still join at this instant
+            while self.outstanding and not joinable:
+                if life != self.life:
+                    return
+                self.step = self._start()
+                yield at(clock.now + self.step.seconds, ends + self.index)
+                if life != self.life:
+                    return
+                if self._end(self.step):
+                    router.call()
+                joinable = router.has_waiting(self.model)
+
+    def _start(self) -> Step:
+        """Blocks for those that go on, newcomers if all of these got theirs, and the step that follows."""
+        if self._grow() and not (self.whole and self.running):
+            self._admit()
+        return Step(self.running, self.budget, self.chunk, self.apart, self.form)
+
+    def _grow(self) -> bool:
+        """Every decode whose blocks are full takes one more, oldest first; False if the youngest had to go for that."""
+        calm = True
+        for request in self.running:  # whoever goes is the last of them, so nobody else is passed over
+            if request.stored == request.room and not request.prefilling:
+                while not self.blocks.free:
+                    self._evict()
+                    calm = False
+                if request.room:  # it did not go itself
+                    self.blocks.give(request, 1)
+        return calm
+
+    def _evict(self) -> None:
+        """The request admitted last gives up its blocks and waits again, first in the queue."""
+        request = self.running.pop()
+        self.blocks.take_back(request)
+        request.forget()
+        request.evictions += 1
+        self.queue.appendleft(request)
+
+    def _admit(self) -> None:
+        """Newcomers from the head of the queue, as long as there is a slot and blocks enough for the first of them."""
+        while self.queue and len(self.running) < self.slots:
+            request = self.queue[0]
+            blocks = self.blocks.holding(request.most_stored if self.reserve else request.need)
+            if blocks > self.blocks.free:
+                return
+            self.blocks.give(request, blocks)
+            self.running.append(self.queue.popleft())
+            if isnan(request.wait_s):
+                request.wait_s = self.clock.now - request.arrival_s
+
+    def _end(self, step: Step) -> bool:
+        """Tokens are stored and made; True if a request is done with that."""
+        now, before, self.step = self.clock.now, self.last, None
+        self.last = iteration = self.log.iteration(self.index, now)
+        self.busy_s += step.seconds
+        for request in step.decodes:
+            request.stored += 1
+            self.log.token(request, iteration, before)
+        for request, tokens in step.chunks:
+            request.stored += tokens
+            if request.stored == request.need:
+                request.prefilling = False
+                if request.output:
+                    self.log.token(request, iteration, before)
+                    if request.made == 1:
+                        request.first_token_s = now
+        done = [r for r in self.running if r.made == r.output and not r.prefilling]
+        for request in done:
+            self.running.remove(request)
+            self.blocks.take_back(request)
+            request.status, request.finish_s = DONE, now
+        return bool(done)

@@ -1,0 +1,48 @@
+"""What an engine writes down: when every step ended, and in which steps every request made its tokens."""
+
+import numpy as np
+
+from workbench.serving.simulated.request import Request
+
+
+class Iteration:
+    """A step that came to its end: the how-manieth of which instance."""
+
+    __slots__ = ("index", "instance")
+
+    def __init__(self, instance: int, index: int):
+        self.instance, self.index = instance, index
+
+
+class Log:
+    """End times by instance, and runs of tokens made in consecutive steps by request."""
+
+    def __init__(self, instances: int):
+        self.end_s: list[list[float]] = [[] for _ in range(instances)]
+        self.runs: list[tuple[int, int, int, int]] = []
+
+    def iteration(self, instance: int, end_s: float) -> Iteration:
+        """The next iteration of an instance, which ends now."""
+        self.end_s[instance].append(end_s)
+        return Iteration(instance, len(self.end_s[instance]) - 1)
+
+    def token(self, request: Request, iteration: Iteration, before: Iteration | None) -> None:
+        """A request makes its next token in `iteration`, which follows `before` on the same instance."""
+        if request.last is None or request.last is not before:
+            self.runs.append((request.index, request.made, iteration.instance, iteration.index))
+        request.last = iteration
+        request.made += 1
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """End times of all instances, one after the other, and where those of each begin (and the last end)."""
+        offsets = np.cumsum([0] + [len(ends) for ends in self.end_s])
+        return np.array([time_s for ends in self.end_s for time_s in ends], dtype=float), offsets
+
+    def segments(self, made: np.ndarray) -> np.ndarray:
+        """Rows (request, first token, tokens, instance, first iteration), in the order of the first two."""
+        runs = np.array(sorted(self.runs), dtype=np.int64).reshape(-1, 4)
+        request, first = runs[:, 0], runs[:, 1]
+        stops = made[request]  # a run stops where the request's next one begins
+        same = request[:-1] == request[1:]
+        stops[:-1][same] = first[1:][same]
+        return np.column_stack([request, first, stops - first, runs[:, 2:]])

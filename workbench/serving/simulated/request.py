@@ -1,0 +1,40 @@
+"""A request on its way through the cluster, with what it has made and what of it is stored."""
+
+from math import nan
+
+from workbench.serving.model.lowered import INSIDE
+
+
+class Request:
+    """One request: what was asked (never changes) and how far it is."""
+
+    __slots__ = (
+        "arrival_s", "draws", "evictions", "finish_s", "first_token_s", "index", "instance", "last", "made", "model",
+        "moves", "need", "output", "prefilling", "prompt", "room", "status", "stored", "wait_s",
+    )  # fmt: skip
+
+    def __init__(self, index: int, arrival_s: float, prompt: int, output: int, model: int, draws: list[float]):
+        self.index, self.arrival_s, self.model, self.draws = index, arrival_s, model, draws
+        self.prompt, self.output = prompt, output
+        self.status, self.instance = INSIDE, -1
+        self.wait_s = self.first_token_s = self.finish_s = nan
+        self.made = self.evictions = self.moves = 0
+        self.last = None  # the iteration of its latest token
+        self.forget()
+
+    def forget(self) -> None:
+        """All its KV is gone: what was asked and what was made so far is to be computed (anew)."""
+        self.stored = 0
+        self.room = 0  # tokens that the blocks it holds have room for
+        self.need = self.prompt + self.made
+        self.prefilling = True
+
+    @property
+    def most_stored(self) -> int:
+        """Tokens that a place must have room for, or it cannot take this request."""
+        return self.prompt + self.output
+
+    @property
+    def tokens_left(self) -> int:
+        """Tokens still to be processed: what prefill has not stored, and what is not made yet."""
+        return (self.need - self.stored if self.prefilling else 0) + self.output - self.made

@@ -1,0 +1,78 @@
+"""The router: one waiting line a model, from whose head requests go to instances that take them."""
+
+from collections import deque
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.lowered import REJECTED
+from workbench.serving.simulated.instance import Instance
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.request import Request
+
+
+class Router:
+    """First come, first served by model; a head that no instance takes now holds up those behind it."""
+
+    def __init__(self, instances: list[Instance], models: int, route: int, clock: Clock, instants: Instants):
+        self.clock, self.instants, self.route = clock, instants, route
+        self.lines: list[deque[Request]] = [deque() for _ in range(models)]
+        self.places = [[place for place in instances if place.model == model] for model in range(models)]
+        self.cursors = [0] * models
+        self.called = False
+
+    def has_waiting(self, model: int) -> bool:
+        return bool(self.lines[model])
+
+    def meet(self, request: Request) -> None:
+        """A request arrives: it is rejected, or joins the line of its model."""
+        if any(place.fits(request) for place in self.places[request.model]):
+            self.lines[request.model].append(request)
+            self.hand_out(request.model)
+        else:
+            request.status = REJECTED
+
+    def meet_again(self, requests: list[Request], model: int) -> None:
+        """Those that a failure threw out wait before all others, in their order."""
+        for request in requests:
+            request.moves += 1
+        self.lines[model].extendleft(reversed(requests))
+        self.hand_out(model)
+
+    def call(self) -> None:
+        """Hand out once, when all steps that end at this instant have ended."""
+        if any(self.lines) and not self.called:
+            self.called = True
+            self.clock.at(self.clock.now, self.instants.hands_out).callbacks.append(self._answer)
+
+    def _answer(self, _) -> None:
+        self.called = False
+        for model in range(len(self.lines)):
+            self.hand_out(model)
+
+    def hand_out(self, model: int) -> None:
+        """Give away from the head of a model's line while an instance takes it."""
+        line, places = self.lines[model], self.places[model]
+        while line:
+            free = [number for number, place in enumerate(places) if place.takes(line[0])]
+            if not free:
+                return
+            request = line.popleft()
+            places[self._choose(request, places, free)].give(request)
+
+    def _choose(self, request: Request, places: list[Instance], free: list[int]) -> int:
+        """Which of the instances that take a request gets it: a position among `places`."""
+        u, v = request.draws
+        if self.route == 0:
+            cursor = self.cursors[request.model]
+            chosen = min(free, key=lambda number: (number - cursor) % len(places))
+            self.cursors[request.model] = (chosen + 1) % len(places)
+            return chosen
+        if self.route == 1:
+            return min(free, key=lambda number: places[number].outstanding)
+        if self.route == 2:
+            return free[int(u * len(free))]
+        if self.route == 3:
+            return min(free, key=lambda number: places[number].tokens_left)
+        if self.route == 4:
+            pair = free[int(u * len(free))], free[int(v * len(free))]
+            return min(pair, key=lambda number: places[number].outstanding)
+        return free[0]

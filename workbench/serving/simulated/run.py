@@ -1,0 +1,88 @@
+"""A whole run: the router, the instances, what arrives and what fails, on one SimPy clock."""
+
+from collections.abc import Iterator
+from math import isfinite, nextafter
+
+import numpy as np
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.lowered import Lowered, Outcome
+from workbench.serving.simulated.instance import Instance
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.log import Log
+from workbench.serving.simulated.request import Request
+from workbench.serving.simulated.router import Router
+
+
+class Cluster:
+    """Everything of one run, ready to start."""
+
+    def __init__(self, lowered: Lowered):
+        count = len(lowered.instances.model)
+        self.clock, self.instants, self.log = Clock(), Instants(count), Log(count)
+        self.requests = [Request(index, *row) for index, row in enumerate(_rows(lowered.requests))]
+        self.instances = [Instance(j, lowered.instances, self.clock, self.instants, self.log) for j in range(count)]
+        models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
+        self.router = Router(self.instances, models, int(lowered.route), self.clock, self.instants)
+        for instance in self.instances:
+            instance.recover(self.router)
+        self._expect(lowered)
+
+    def _expect(self, lowered: Lowered) -> None:
+        def meet(index: int) -> None:
+            self.router.meet(self.requests[index])
+
+        self.clock.process(self.clock.arrivals(lowered.requests.arrival_s, self.instants.arrives, meet))
+        for time_s, index, back_s in _rows(lowered.failures):
+            self.clock.process(self._outage(self.instances[index], time_s, back_s))
+
+    def _outage(self, instance: Instance, time_s: float, back_s: float):
+        yield self.clock.at(time_s, self.instants.fails + instance.index)
+        self.router.meet_again(instance.fail(), instance.model)
+        if isfinite(back_s):
+            yield self.clock.at(back_s, self.instants.recovers + instance.index)
+            instance.recover(self.router)
+            self.router.hand_out(instance.model)
+
+    def run(self, until_s: float) -> None:
+        """Everything up to and at `until_s`, where SimPy itself would stop just before it."""
+        self.clock.run(nextafter(until_s, np.inf) if isfinite(until_s) else None)
+
+    def outcome(self) -> Outcome:
+        made = self._column("made")
+        end_s, at = self.log.ends()
+        return Outcome(
+            status=self._column("status", np.int8),
+            first_token_s=self._column("first_token_s", float),
+            finish_s=self._column("finish_s", float),
+            wait_s=self._column("wait_s", float),
+            instance=self._column("instance"),
+            evictions=self._column("evictions"),
+            moves=self._column("moves"),
+            made=made,
+            iteration_end_s=end_s,
+            iteration_at=at,
+            segments=self.log.segments(made),
+            busy_s=np.array([instance.busy_s for instance in self.instances], dtype=float),
+            peak_blocks=np.array([instance.blocks.peak for instance in self.instances], dtype=np.int64),
+            failed_steps=np.array([instance.failed_steps for instance in self.instances], dtype=np.int64),
+        )
+
+    def _column(self, name: str, dtype=np.int64) -> np.ndarray:
+        return np.array([getattr(request, name) for request in self.requests], dtype=dtype)
+
+
+def _rows(columns) -> Iterator[tuple]:
+    """The rows of several columns, as plain Python numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def simulate(lowered: Lowered) -> Outcome:
+    """What becomes of every request, by simulation: one SimPy event an engine step.
+
+    Parameters:
+        lowered: requests, instances and failures as arrays (SI units, time 0 at the first arrival).
+    """
+    cluster = Cluster(lowered)
+    cluster.run(lowered.until_s)
+    return cluster.outcome()

@@ -102,6 +102,12 @@ def verdict_table(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_VERDICT_COLUMNS)
 
 
+def verdict_columns(verdicts: Sequence[Verdict]) -> list[str]:
+    """The fields of verdicts that readers are shown; the interval only where some run has one."""
+    columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
+    return columns if any(verdict.interval for verdict in verdicts) else [one for one in columns if one != "interval"]
+
+
 def agreement_table(agreement: Sequence[Agreement]) -> pl.DataFrame:
     """Agreements as a table, with a column that says whether the difference is allowed."""
     rows = [{**item.model_dump(), "agrees": item.agrees} for item in agreement]

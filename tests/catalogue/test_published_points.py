@@ -82,6 +82,20 @@ def test_own_points_without_x_are_judged_and_drawn(tmp_path):
     assert result.figure().data
 
 
+def test_own_points_with_an_unknown_series_or_x_are_told_the_valid_ones(tmp_path):
+    import workbench as wb
+
+    path = tmp_path / "mine.csv"
+    path.write_text('series,x,value\nno such series,,1\n"FaaSNet over FaaScale, largest speed-up",8,1\n')
+    result = wb.experiment("lambdascale/fig7").run("analytic", published=path)
+    ours = result.verdicts().tail(-len(wb.experiment("lambdascale/fig7").published)).head(2)
+    unknown, elsewhere = ours["reason"]
+    assert unknown.startswith("this run has no series of that name; it has '")
+    for series in result.tables["headline"]["series"].unique():
+        assert repr(series) in unknown
+    assert elsewhere == "this run has the series, but not at that x; it has an empty x"
+
+
 def test_absent_file(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_points(tmp_path / "absent.csv")

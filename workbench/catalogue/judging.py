@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from workbench.catalogue.published import text_of
+from workbench.catalogue.published import claim_of, text_of
 from workbench.catalogue.spec import ALL, Assumption, Match, Ordering, Spec
 from workbench.queueing.statistics import ends_over_runs
 from workbench.results import Reading, Strength, Verdict, read_against
@@ -67,6 +67,14 @@ class Ours:
         _, unit, values = self._found.get((series, _number_or_text(x)), ("", "", []))
         return values, unit
 
+    def instead_of(self, series: str) -> str:
+        """What a reader may name instead of a point that is not there: another x of its series, else another series."""
+        if places := [x for name, x in self._found if name == series]:
+            texts = ["an empty x" if x == "" else f"{x:g}" if isinstance(x, float) else repr(x) for x in places]
+            return f"this run has the series, but not at that x; it has {', '.join(texts)}"
+        names = dict.fromkeys(repr(name) for name, _ in self._found)
+        return f"this run has no series of that name; it has {', '.join(names) or 'none'}"
+
 
 def _number_or_text(x: str | None) -> str | float:
     try:
@@ -80,7 +88,8 @@ def _point(draft: Draft, ours: Ours, row: Row) -> Verdict:
     band = _band(row, match.tolerance)
     values, unit = ours(row["series"], row["x"])
     if not values:
-        return _verdict(draft, row, "", None, band, "not comparable", draft.reason or "this run holds no such number")
+        why = ours.instead_of(row["series"]) if row["kind"] == "user" else draft.reason
+        return _verdict(draft, row, "", None, band, "not comparable", why or "this run holds no such number")
     if row["unit"] and row["unit"] != unit:
         why = f"it is given in {row['unit']!r}, ours in {unit!r}"
         return _verdict(draft, row, "", None, band, "not comparable", why)
@@ -215,7 +224,7 @@ def _verdict(
     why: str,
 ) -> Verdict:
     return Verdict(
-        claim=f"{row['series']} at {row['x']}" if row["x"] else row["series"],
+        claim=claim_of(row["series"], row["x"]),
         published=text_of(row) + _after(row["unit"]),
         ours=value,
         interval=interval,

@@ -25,8 +25,9 @@ def pacing_note(outcome: Outcome) -> str:
                 found.setdefault(name, []).append(float(source.value))
     if len(found) < len(_MARKS):
         return ""
+    kind = "Recorded run" if "recorded" in outcome.backends else "Real run"
     return (
-        f"Real run: bytes over σ = {_range(found['σ'], '{:.3g}')}, seconds times θ = {_range(found['θ'], '{:.3g}')}; "
+        f"{kind}: bytes over σ = {_range(found['σ'], '{:.3g}')}, seconds times θ = {_range(found['θ'], '{:.3g}')}; "
         f"mean lateness {_range(found['overhead'], '{:.1%}')} of a step, processes waited "
         f"{_range(found['waiting'], '{:.0%}')} of the time (paced). Links are paced to the α and B that the formula "
         "uses: that both agree is evidence for the schedule and its executor, not for the rate."

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 from pathlib import Path
 
 import polars as pl
@@ -78,6 +79,23 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
             f"no point for {experiment} (its rows are for: {others})", "add some, or leave the column out", file=path
         )
     return ours
+
+
+def claim_of(series: str, x: str | None) -> str:
+    """What a published point is about, as people say it: its series, and where on the axis it stands.
+
+    >>> claim_of("downtime", "one link twice as fast"), claim_of("recorded time, 13B", "8")
+    ('downtime (one link twice as fast)', 'recorded time, 13B at 8')
+    >>> claim_of("broadcast, x = ranks", "8"), claim_of("arrivals in minute x", "3")
+    ('broadcast, ranks = 8', 'arrivals in minute x, x = 3')
+    """
+    if not x:
+        return series
+    if named := re.search(r"\bx = (\w+)", series):
+        return series.replace(named[0], f"{named[1]} = {x}")
+    if re.search(r"\bx\b", series):
+        return f"{series}, x = {x}"
+    return f"{series} at {x}" if re.fullmatch(r"[\d.]+(e[+-]?\d+)?", x) else f"{series} ({x})"
 
 
 def text_of(row: dict) -> str:

@@ -1,6 +1,6 @@
 """REPORT.md: every experiment that was run, its verdicts and agreements, and what is not there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.pacing import pacing_note
 from workbench.catalogue.spec import all_specs, find
 from workbench.records import Record
-from workbench.results import READINGS
+from workbench.results import READINGS, Agreement, verdict_columns
 
 
 def report(outcomes: Sequence[Outcome], failures: dict[str, str], image: Callable[[Outcome], str | None]) -> str:
@@ -39,8 +39,6 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 def _head(outcomes: Sequence[Outcome]) -> str:
     tally = counts(outcomes)
-    agreement = [item for outcome in outcomes for item in outcome.agreement]
-    good = sum(item.agrees for item in agreement)
     origin = outcomes[0].origin if outcomes else {}
     modes = sorted({outcome.mode for outcome in outcomes})
     return "\n".join(
@@ -48,17 +46,43 @@ def _head(outcomes: Sequence[Outcome]) -> str:
             "# Report",
             "",
             "Each experiment is answered by formula, by simulation and, where it can be, by a real run, and laid",
-            "beside what was published. A published band decides the verdict; *fitted* and *computed* never count",
-            "as reproduced.",
+            "beside what was published. A band decides the verdict: a published one, or this project's own, set before",
+            "the first comparison (*sources* says which); *fitted* and *computed* never count as reproduced.",
             "",
             "| " + " | ".join(READINGS) + " |",
             "|" + "---|" * len(READINGS),
             "| " + " | ".join(str(tally[name]) for name in READINGS) + " |",
             "",
-            f"Backends agree within what is allowed in {good} of {len(agreement)} comparisons. "
+            _agreed(outcomes),
+            _real_runs(outcomes),
+            "",
             f"Mode: {', '.join(modes)}. " + ", ".join(f"{name} {value}" for name, value in origin.items()) + ".",
         ]
     )
+
+
+def _agreed(outcomes: Sequence[Outcome]) -> str:
+    """How many comparisons of backends agree; those with a real run, and with a recorded one, counted apart."""
+    found = [item for outcome in outcomes for item in outcome.agreement]
+
+    def share(items: list[Agreement]) -> str:
+        return f"{sum(item.agrees for item in items)} of {len(items)}"
+
+    text = f"Backends agree within what is allowed in {share(found)} comparisons"
+    for name, words in (("torch", "with a real run"), ("recorded", "with a recorded run")):
+        if some := [item for item in found if name in item.backends]:
+            text += f", {words} in {share(some)} of these"
+    return f"{text}."
+
+
+def _real_runs(outcomes: Sequence[Outcome]) -> str:
+    """How many experiments really ran here, and for how many a recorded run stands in."""
+    live = sum("torch" in outcome.backends for outcome in outcomes)
+    kept = [find(outcome.experiment).keep.backend for outcome in outcomes if "recorded" in outcome.backends]
+    recorded = kept.count("torch")  # others stand in for measurements
+    parts = [f"{live} made for this report"] if live else []
+    parts += [f"{recorded} recorded earlier, shown where a run could not be made here"] if recorded else []
+    return f"Real runs: {', '.join(parts) or 'none'}."
 
 
 def _entry(outcome: Outcome, picture: str | None) -> str:
@@ -70,18 +94,17 @@ def _entry(outcome: Outcome, picture: str | None) -> str:
     if note := pacing_note(outcome):
         parts.append(note)
     if outcome.verdicts:
-        columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
-        parts.append(_table(outcome.verdicts, columns))
+        parts.append(_table(outcome.verdicts, verdict_columns(outcome.verdicts)))
     if outcome.agreement:
         columns = ["quantity", "backends", "rows", "of", "difference", "allowed", "independent", "agrees"]
-        parts.append(_table(outcome.agreement, columns))
+        parts.append(_table(outcome.agreement, columns, {"difference": "relative difference"}))
     seeds = ", ".join(map(str, outcome.seeds[:5])) + (", …" if len(outcome.seeds) > 5 else "")
     parts.append(f"Seeds {seeds}; {outcome.mode} mode.")
     return "\n\n".join(parts)
 
 
-def _table(records: Sequence[Record], columns: Sequence[str]) -> str:
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+def _table(records: Sequence[Record], columns: Sequence[str], heads: Mapping[str, str] = {}) -> str:
+    lines = ["| " + " | ".join(heads.get(name, name) for name in columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(getattr(record, name)) for name in columns) + " |" for record in records]
     return "\n".join(lines)
 
@@ -120,9 +143,9 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
     table = published.claims().filter(pl.col("experiment").is_in(sorted(ran)))
     if not len(table):
         return ""
-    lines = ["| claim | reading | correction | shown by |", "|---|---|---|---|"]
+    lines = ["| paper | claim | reading | correction | shown by |", "|---|---|---|---|---|"]
     lines += [
-        "| " + " | ".join(_cell(row[name]) for name in ("claim", "reading", "correction", "experiment")) + " |"
+        "| " + " | ".join(_cell(row[name]) for name in ("paper", "claim", "reading", "correction", "experiment")) + " |"
         for row in table.iter_rows(named=True)
     ]
     return "## What is commonly said\n\n" + "\n".join(lines)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.catalogue.published import text_of
+from workbench.catalogue.published import claim_of, text_of
 from workbench.records import Source
 
 
@@ -11,7 +11,7 @@ def all_sources(outcome: Outcome) -> pl.DataFrame:
     """Parameters, hardware figures and published points of a run: quantity, value, unit, status, source."""
     points = [
         Source(
-            quantity=f"{row['series']} at {row['x']}" if row["x"] else row["series"],
+            quantity=claim_of(row["series"], row["x"]),
             value=text_of(row),
             unit=row["unit"] or "",
             status="computed" if row["kind"] == "computed" else "published",

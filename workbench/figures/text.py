@@ -7,7 +7,7 @@ import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.pacing import pacing_note
-from workbench.results import READINGS, Verdict, agreement_table, verdict_table
+from workbench.results import READINGS, Verdict, agreement_table, verdict_columns, verdict_table
 
 _SHADES = dict.fromkeys(READINGS, "#8c8c8c") | {
     "reproduced": "#2ca58d",
@@ -88,16 +88,15 @@ def below_html(outcome: Outcome, sources: pl.DataFrame | None = None) -> str:
         parts.append(f'<p style="margin:4px 0"><em>{escape(backend)}: {escape(why)}</em></p>')
     if outcome.verdicts:
         table = verdict_table(outcome.verdicts).drop("ours").rename({"ours_text": "ours"})
-        columns = ["verdict", "claim", "published", "ours", "interval", "strength", "reason"]
-        inside = table_html(table, "Published beside ours", columns, shade="verdict")
+        inside = table_html(table, "Published beside ours", verdict_columns(outcome.verdicts), shade="verdict")
         parts.append(details(f"Verdicts: {verdict_summary(outcome.verdicts)}", inside))
     if outcome.agreement:
-        table = agreement_table(outcome.agreement)
+        table = agreement_table(outcome.agreement).rename({"difference": "relative difference"})
         good = sum(item.agrees for item in outcome.agreement)
         parts.append(
             details(
                 f"Agreement of backends: {good} of {len(table)} within what is allowed",
-                table_html(table, "Relative difference that decides"),
+                table_html(table, "Of each quantity the row that decides"),
             )
         )
     if sources is not None and len(sources):

@@ -1,4 +1,4 @@
-"""Ablation A1: into how many blocks to cut a model, and where the chain beats the binomial pipeline."""
+"""Ablation: into how many blocks to cut a model, and where the chain beats the binomial pipeline."""
 
 import math
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
 
 @experiment(
     "lambdascale/block-count",
-    title="How many blocks? (ablation A1)",
+    title="How many blocks? (ablation)",
     question="Few blocks leave links idle, many pay overhead often: where is the elbow, and when is a chain as good?",
     backends=("analytic", "simpy", "torch"),
     seconds={"analytic": 0.02, "simpy": 2.5, "torch": 30},

@@ -1,4 +1,4 @@
-"""Real experiment R1: all schedules among real processes over paced links, beside formula and simulation."""
+"""All schedules among real processes over paced links, beside formula and simulation."""
 
 import itertools
 from collections.abc import Mapping

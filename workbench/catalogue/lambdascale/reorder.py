@@ -1,4 +1,4 @@
-"""Ablation A2: what rotating the block order buys, in steps and in seconds, for several sub-group counts."""
+"""Ablation: what rotating the block order buys, in steps and in seconds, for several sub-group counts."""
 
 import functools
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
 
 @experiment(
     "lambdascale/reorder",
-    title="What rotated block orders buy (ablation A2)",
+    title="What rotated block orders buy (ablation)",
     question="How much sooner can the destinations serve when each sub-group sends another part of the model first?",
     backends=("analytic", "simpy"),
     seconds={"analytic": 0.1, "simpy": 2.0},

@@ -250,6 +250,15 @@ def test_an_instance_that_fails_as_it_comes_back_moves_its_requests_again():
     equal([run.moves, run.finish_s, run.failed_steps], [[2], [3], [1]])
 
 
+def test_two_that_fail_at_one_instant():
+    """The request of the first goes to the second for no time at all, behind the one that runs there."""
+    failures = [(0.5, 0, np.inf), (0.5, 1, 1)]
+    run = simulate(cluster([asked(0, 1, 1)] * 2, [place(slots=1)] * 2, failures))
+    equal(run.moves, [2, 1])
+    equal(run.finish_s, [3, 2])
+    equal(run.failed_steps, [1, 1])
+
+
 def test_each_recovery_hands_out_for_itself():
     """Both come back at 1 s; the first takes all that wait before the second is there."""
     failures = [(0, 0, 1), (0, 1, 1)]
@@ -276,6 +285,13 @@ def test_a_failure_at_the_end_of_the_clock_happens():
     run = simulate(cluster([asked(0, 1, 3)], [place()], [(2, 0, 3)], until_s=2))
     equal([run.made, run.moves, run.failed_steps], [[1], [1], [1]])
     equal(run.iteration_end_s, [1])
+
+
+def test_a_clock_that_ends_before_it_starts():
+    run = simulate(cluster([asked(0, 1, 3)], [place()], [(0, 0, 1)], until_s=-1.0))
+    equal([run.status, run.instance, run.moves, run.failed_steps], [[INSIDE], [-1], [0], [0]])
+    at_once = simulate(cluster([asked(0, 1, 3)], [place()], until_s=0.0))
+    equal([at_once.wait_s, at_once.made, at_once.peak_blocks], [[0], [0], [1]])
 
 
 def test_nothing_at_all():

@@ -1,6 +1,7 @@
 """Small serving clusters for tests: rows with defaults, put together as the arrays that both backends take."""
 
 import numpy as np
+from hypothesis import strategies as st
 
 from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
 
@@ -55,6 +56,8 @@ def scenario(rng: np.random.Generator, most_requests=120) -> Lowered:
         asked(t, *shape, draw) for t, shape, draw in zip(arrival_s, shapes, rng.random((count, 2)), strict=True)
     ]
     places = [_any_place(rng, longest, models, grid) for _ in range(rng.integers(1, 6))]
+    if rng.random() < 0.3:  # all alike: many steps end together
+        places = places[:1] * len(places)
     end_s = float(arrival_s[-1]) + 4.0
     failures = sorted(row for j in range(len(places)) for row in _any_failures(rng, j, end_s, grid))
     until_s = np.inf if rng.random() < 0.7 else float(np.ceil(4 * rng.random() * end_s) / 4)
@@ -62,8 +65,8 @@ def scenario(rng: np.random.Generator, most_requests=120) -> Lowered:
 
 
 def _any_place(rng, longest, models, grid):
-    block = int(rng.choice([1, 2, 4, 16]))
-    blocks = int(np.ceil(2 * longest / block * rng.choice([0.7, 1.0, 1.3, 2.5, 20.0])))
+    block = int(rng.choice([1, 2, 4, 7]))
+    blocks = int(np.ceil(2 * longest / block * rng.choice([0.7, 1.0, 1.2, 1.6, 2.5, 20.0])))
     if grid:
         row = np.array([1.0, 1 / 8, 1 / 64, 1 / 64, 1 / 8]) / 4
     else:
@@ -73,12 +76,12 @@ def _any_place(rng, longest, models, grid):
     return place(
         model=int(rng.integers(models)),
         limit=int(rng.choice([1, 2, 5, NO_LIMIT])),
-        slots=int(rng.choice([1, 2, 4, 64])),
+        slots=int(rng.choice([1, 3, 8, 64])),
         budget=int(rng.choice([1, 2, 7, 64, 512])),
         chunk=int(rng.choice([1, 4, 512])),
         block=block,
         blocks=max(1, blocks),
-        reserve=int(rng.random() < 0.2),
+        reserve=int(rng.random() < 0.15),
         whole=int(rng.random() < 0.2),
         apart=int(rng.random() < 0.3),
         form=(first, second),
@@ -97,3 +100,51 @@ def _any_failures(rng, instance, end_s, grid):
         yield float(start_s), instance, float(time_s)
         if not time_s < np.inf:
             return
+
+
+@st.composite
+def small_scenarios(draw) -> Lowered:
+    """A few requests on up to three instances, drawn number by number, so that what fails shrinks to a small case."""
+    grid = draw(st.booleans())
+    moments = st.integers(0, 12).map(lambda k: k / 4) if grid else st.floats(0, 3)
+    lengths = st.integers(0, 12).map(lambda k: k / 4 + 0.25) if grid else st.floats(0.01, 3)
+    models = draw(st.integers(1, 2))
+    requests = draw(st.lists(_small_requests(moments, models), min_size=1, max_size=12))
+    requests = sorted((row[0] - min(requests)[0], *row[1:]) for row in requests)
+    parts = st.sampled_from([0.0, 0.125, 0.25]) if grid else st.floats(0, 0.3)
+    places = draw(st.lists(_small_places(parts, models), min_size=1, max_size=3))
+    failures = []
+    for instance in range(len(places)):
+        end_s = 0.0
+        for up_s, down_s in draw(st.lists(st.tuples(moments, lengths), max_size=3)):
+            failures.append((end_s + up_s, instance, end_s + up_s + down_s))
+            end_s = failures[-1][2]
+    until_s = draw(st.one_of(st.just(np.inf), moments))
+    return cluster(requests, places, sorted(failures), draw(st.integers(0, 5)), until_s)
+
+
+def _small_requests(moments, models):
+    unit = st.floats(0, 1, exclude_max=True)
+    return st.builds(
+        asked, moments, st.integers(1, 9), st.integers(0, 6), st.integers(0, models - 1), st.tuples(unit, unit)
+    )
+
+
+def _small_places(parts, models):
+    one_of = st.sampled_from
+    return st.builds(
+        place,
+        model=st.integers(0, models - 1),
+        limit=one_of([1, 2, NO_LIMIT]),
+        slots=one_of([1, 2, 8]),
+        budget=one_of([1, 2, 5, 100]),
+        chunk=one_of([1, 3, 100]),
+        block=one_of([1, 2, 4]),
+        blocks=st.integers(1, 20),
+        reserve=st.integers(0, 1),
+        whole=st.integers(0, 1),
+        apart=st.integers(0, 1),
+        form=st.tuples(
+            st.tuples(st.just(0.25), parts, parts, parts, parts), st.tuples(parts, parts, parts, parts, parts)
+        ),
+    )

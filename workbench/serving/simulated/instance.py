@@ -25,7 +25,7 @@ class Instance:
         self.queue: deque[Request] = deque()
         self.running: list[Request] = []
         self.step: Step | None = None
-        self.last: Iteration | None = None
+        self.last = Iteration(index, -1, 0.0)  # before the first
         self.busy_s, self.failed_steps = 0.0, 0
         self.up, self.life = False, 0
 
@@ -83,10 +83,10 @@ class Instance:
                 self.work = clock.event()
                 yield self.work
             yield at(clock.now, starts + self.index)
+            if life != self.life:
+                return
             joinable = False  # whether requests may still join at this instant
-            while self.outstanding and not joinable:
-                if life != self.life:
-                    return
+            while (self.running or self.queue) and not joinable:
                 self.step = self._start()
                 yield at(clock.now + self.step.seconds, ends + self.index)
                 if life != self.life:
@@ -135,23 +135,19 @@ class Instance:
 
     def _end(self, step: Step) -> bool:
         """Tokens are stored and made; True if a request is done with that."""
-        now, before, self.step = self.clock.now, self.last, None
-        self.last = iteration = self.log.iteration(self.index, now)
+        before, self.step = self.last, None
+        self.last = self.log.iteration(self.index, self.clock.now)
         self.busy_s += step.seconds
+        members = makers = step.decodes
         for request in step.decodes:
             request.stored += 1
-            self.log.token(request, iteration, before)
-        for request, tokens in step.chunks:
-            request.stored += tokens
-            if request.stored == request.need:
-                request.prefilling = False
-                if request.output:
-                    self.log.token(request, iteration, before)
-                    if request.made == 1:
-                        request.first_token_s = now
-        done = [r for r in self.running if r.made == r.output and not r.prefilling]
+        if step.chunks:
+            members = [*step.decodes, *(request for request, tokens in step.chunks if request.store(tokens))]
+            makers = [request for request in members if request.output]
+        self.log.tokens(makers, self.last, before)
+        done = [request for request in members if request.made == request.output]
         for request in done:
             self.running.remove(request)
             self.blocks.take_back(request)
-            request.status, request.finish_s = DONE, now
+            request.status, request.finish_s = DONE, self.clock.now
         return bool(done)

@@ -6,12 +6,12 @@ from workbench.serving.simulated.request import Request
 
 
 class Iteration:
-    """A step that came to its end: the how-manieth of which instance."""
+    """A step that came to its end: the how-manieth of which instance, and when."""
 
-    __slots__ = ("index", "instance")
+    __slots__ = ("end_s", "index", "instance")
 
-    def __init__(self, instance: int, index: int):
-        self.instance, self.index = instance, index
+    def __init__(self, instance: int, index: int, end_s: float):
+        self.instance, self.index, self.end_s = instance, index, end_s
 
 
 class Log:
@@ -23,15 +23,19 @@ class Log:
 
     def iteration(self, instance: int, end_s: float) -> Iteration:
         """The next iteration of an instance, which ends now."""
-        self.end_s[instance].append(end_s)
-        return Iteration(instance, len(self.end_s[instance]) - 1)
+        ends = self.end_s[instance]
+        ends.append(end_s)
+        return Iteration(instance, len(ends) - 1, end_s)
 
-    def token(self, request: Request, iteration: Iteration, before: Iteration | None) -> None:
-        """A request makes its next token in `iteration`, which follows `before` on the same instance."""
-        if request.last is None or request.last is not before:
-            self.runs.append((request.index, request.made, iteration.instance, iteration.index))
-        request.last = iteration
-        request.made += 1
+    def tokens(self, requests: list[Request], iteration: Iteration, before: Iteration) -> None:
+        """Each makes its next token in `iteration`, which follows `before` on the same instance."""
+        for request in requests:
+            if request.last is not before:
+                self.runs.append((request.index, request.made, iteration.instance, iteration.index))
+                if not request.made:
+                    request.first_token_s = iteration.end_s
+            request.last = iteration
+            request.made += 1
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """End times of all instances, one after the other, and where those of each begin (and the last end)."""

@@ -29,6 +29,12 @@ class Request:
         self.need = self.prompt + self.made
         self.prefilling = True
 
+    def store(self, tokens: int) -> bool:
+        """Prefill stores so many tokens more; whether that was the last of it."""
+        self.stored += tokens
+        self.prefilling = self.stored < self.need
+        return not self.prefilling
+
     @property
     def most_stored(self) -> int:
         """Tokens that a place must have room for, or it cannot take this request."""

@@ -46,7 +46,8 @@ class Cluster:
 
     def run(self, until_s: float) -> None:
         """Everything up to and at `until_s`, where SimPy itself would stop just before it."""
-        self.clock.run(nextafter(until_s, np.inf) if isfinite(until_s) else None)
+        if until_s >= 0:
+            self.clock.run(nextafter(until_s, np.inf) if isfinite(until_s) else None)
 
     def outcome(self) -> Outcome:
         made = self._column("made")

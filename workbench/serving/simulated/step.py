@@ -16,7 +16,7 @@ class Step:
             budget: most tokens of the step.
             chunk: most prefill tokens of one request.
             prefill_apart: whether decodes sit out a step in which anything is left to prefill.
-            form: two rows of five coefficients, see `seconds_of`.
+            form: two rows of five coefficients, see `_row_seconds`; the slower one (compute or memory) counts.
         """
         self.decodes = [request for request in running if not request.prefilling]
         self.chunks: list[tuple[Request, int]] = []
@@ -36,22 +36,25 @@ class Step:
                 budget -= tokens
 
     def _seconds(self, form: list[list[float]]) -> float:
-        new = squares = stored = 0
+        new = squares = 0
         for request, tokens in self.chunks:
             new += tokens
             squares += (request.stored + tokens) ** 2 - request.stored**2
-        for request in self.decodes:
-            stored += request.stored
-        return seconds_of(form, new, squares, stored, len(self.decodes) + len(self.chunks))
+        stored = sum([request.stored for request in self.decodes])
+        members = len(self.decodes) + len(self.chunks)
+        compute, memory = form
+        return max(
+            _row_seconds(compute, new, squares, stored, members), _row_seconds(memory, new, squares, stored, members)
+        )
 
 
-def seconds_of(form: list[list[float]], new: int, squares: int, stored: int, members: int) -> float:
-    """Seconds of a step: the larger of two sums, each c0 + c1 new + c2 squares + c3 stored + c4 members, in that order.
+def _row_seconds(row: list[float], new: int, squares: int, stored: int, members: int) -> float:
+    """One bound of a step's time, its parts added in this order.
 
     Parameters:
-        form: the coefficients (s, s/token, s/token², s/token, s/request), one row for compute and one for memory.
+        row: constant (s), then per prefill token, per squared token of prefill, per token read, per request.
         new: prefill tokens; squares: by how much the squares of the prefills' lengths grow (token²).
         stored: tokens that the decodes read; members: requests that take part.
     """
-    first, second = (c[0] + c[1] * new + c[2] * squares + c[3] * stored + c[4] * members for c in form)
-    return first if first > second else second
+    constant, per_new, per_square, per_stored, per_member = row
+    return constant + per_new * new + per_square * squares + per_stored * stored + per_member * members

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive, positive
+from workbench.records import Asked, NotNegative, Positive, positive
 from workbench.workloads.building.assembling import DEFAULT_MODEL
 from workbench.workloads.generators.arrivals import Arrivals
 from workbench.workloads.generators.lengths import Lengths
@@ -47,7 +47,7 @@ class StandIn(Asked):
     prefixes: SharedPrefixes | None = None
     targets: dict[str, float] = {}
     close_enough: NotNegative = 0.0
-    candidates: AtLeastOne = 1
+    candidates: Annotated[int, Field(ge=1, le=10_000)] = 1
     model: str = DEFAULT_MODEL
     basis: Annotated[str, Field(min_length=1)]
     notes: tuple[str, ...] = ()

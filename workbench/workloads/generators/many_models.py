@@ -10,10 +10,12 @@ from workbench.records import not_negative, positive, shown, whole
 from workbench.workloads.generators.lengths import LengthModel
 from workbench.workloads.generators.making import made
 from workbench.workloads.generators.poisson import Poisson
-from workbench.workloads.generators.process import MOST, ArrivalProcess
+from workbench.workloads.generators.process import ArrivalProcess, checked_count
 from workbench.workloads.generators.streams import Seed, stream
 from workbench.workloads.handle import Trace
 from workbench.workloads.origin import Origin
+
+MOST_MODELS = 1_000_000
 
 
 def zipf_rates(models: int, rate_per_s: float, exponent: float = 1.0) -> dict[str, float]:
@@ -27,7 +29,7 @@ def zipf_rates(models: int, rate_per_s: float, exponent: float = 1.0) -> dict[st
     >>> {name: round(rate, 2) for name, rate in zipf_rates(3, 1.1).items()}
     {'model-001': 0.6, 'model-002': 0.3, 'model-003': 0.2}
     """
-    models, rate_per_s = whole(models, "models", 1, MOST), positive(rate_per_s, "rate_per_s")
+    models, rate_per_s = whole(models, "models", 1, MOST_MODELS), positive(rate_per_s, "rate_per_s")
     shares = np.arange(1, models + 1, dtype=float) ** -not_negative(exponent, "exponent")
     rates = rate_per_s * shares / shares.sum()
     digits = max(3, len(str(models)))
@@ -55,11 +57,14 @@ def market(
     """
     if not isinstance(arrivals, Mapping) or not arrivals:
         raise InputError(f"is {shown(arrivals)}", "give at least one model's name with its process", field="arrivals")
+    if unnamed := [model for model in arrivals if not isinstance(model, str)]:
+        raise InputError(f"names a model {shown(unnamed[0])}", "give each model's name as a text", field="arrivals")
     duration_s = positive(duration_s, "duration_s")
-    drawn = []
-    for place, process in enumerate(arrivals.values()):
-        chosen = process if isinstance(process, ArrivalProcess) else Poisson(rate_per_s=process)
-        drawn.append(chosen.times(duration_s, stream(seed, "arrivals", place)))
+    processes = [
+        process if isinstance(process, ArrivalProcess) else Poisson(rate_per_s=process) for process in arrivals.values()
+    ]
+    checked_count(sum(min(process.mean_rate_per_s * duration_s, process.total) for process in processes))
+    drawn = [process.times(duration_s, stream(seed, "arrivals", place)) for place, process in enumerate(processes)]
     times_s = np.concatenate(drawn)
     owners = np.repeat(np.arange(len(drawn)), [times.size for times in drawn])
     order = np.argsort(times_s, kind="stable")

@@ -33,7 +33,7 @@ class PiecewisePoisson(Levelled):
         checked_pieces(len(self.lengths_s) * duration_s / sum(self.lengths_s))
         rounds = math.ceil(duration_s / sum(self.lengths_s))
         edges_s = np.append(0.0, np.cumsum(np.tile(self.lengths_s, rounds)))
-        pieces = int(np.searchsorted(edges_s, duration_s))
+        pieces = min(int(np.searchsorted(edges_s, duration_s)), edges_s.size - 1)  # rounding may end them too early
         edges_s = np.append(edges_s[:pieces], duration_s)
         rates = np.tile(self.rates_per_s, rounds)[:pieces]
         total = float(rates @ np.diff(edges_s))

@@ -6,7 +6,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from workbench.errors import InputError
 from workbench.records import Asked, AtLeastOne
+
+MOST_HASHES = 100_000_000
+"""Hashes in one trace; beyond that memory would not hold them."""
 
 
 class SharedPrefixes(Asked):
@@ -24,11 +28,14 @@ class SharedPrefixes(Asked):
 
     block_tokens: AtLeastOne
     hit_share: Annotated[float, Field(ge=0, lt=1)]
-    memory: AtLeastOne = 1000
+    memory: Annotated[int, Field(ge=1, le=100_000)] = 1000
 
     def draw(self, prompt_tokens: np.ndarray, rng: np.random.Generator) -> pl.Series:
         """Hash lists for prompts of these lengths, one id per started block."""
         blocks = -(-prompt_tokens // self.block_tokens)
+        if (total := int(blocks.sum())) > MOST_HASHES:
+            problem = f"makes {total:,} hashes, more than {MOST_HASHES:,}"
+            raise InputError(problem, "let a block hold more tokens", field="block_tokens")
         chosen = rng.random(blocks.size)
         lists: list[np.ndarray] = []
         seen = hits = fresh = 0

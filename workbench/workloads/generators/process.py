@@ -17,7 +17,7 @@ _MOST_PIECES = 5_000_000
 
 Rate = Annotated[float, Field(ge=0, le=1e9)]
 MeanRate = Annotated[float, Field(ge=1e-12, le=1e9)]
-Lasting = Annotated[float, Field(gt=0, le=1e12)]
+Lasting = Annotated[float, Field(ge=1e-9, le=1e12)]
 Shape = Annotated[float, Field(ge=1e-4, le=1e6)]
 """Gamma shape of gaps: 1 is Poisson, 1/CV^2 in general, so from a CV of 100 down to one of 0.001."""
 
@@ -85,7 +85,7 @@ class Levelled(ArrivalProcess):
 def checked_count(expected: float) -> int:
     """The expected number of arrivals as a whole number, refused where memory would not hold it."""
     if not expected <= MOST:
-        problem = f"{expected:,.0f} arrivals are expected, more than {MOST:,}"
+        problem = f"{_read(expected)} arrivals are expected, more than {MOST:,}"
         raise InputError(problem, "shorten the duration or lower the rate", field="duration_s")
     return int(expected)
 
@@ -93,7 +93,7 @@ def checked_count(expected: float) -> int:
 def checked_pieces(pieces: float) -> int:
     """How often the rate changes in the span, rounded up and refused where it would take for ever to follow."""
     if not pieces <= _MOST_PIECES:
-        problem = f"the rate changes {pieces:,.0f} times in the span, more than {_MOST_PIECES:,}"
+        problem = f"the rate changes {_read(pieces)} times in the span, more than {_MOST_PIECES:,}"
         raise InputError(problem, "shorten the duration or let each rate last longer", field="duration_s")
     return math.ceil(pieces)
 
@@ -127,3 +127,8 @@ def through(marks: np.ndarray, edges_s: np.ndarray, rates_per_s: np.ndarray) -> 
     reached = np.append(0.0, np.cumsum(rates_per_s * np.diff(edges_s)))
     piece = np.clip(np.searchsorted(reached, marks, side="right") - 1, 0, rates_per_s.size - 1)
     return edges_s[piece] + (marks - reached[piece]) / rates_per_s[piece]
+
+
+def _read(count: float) -> str:
+    """A count as people read it: written out as long as that can be read."""
+    return f"{count:,.0f}" if count < 1e12 else f"{count:.3g}"

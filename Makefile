@@ -42,16 +42,20 @@ benchmark: .venv/.dev
 		echo ".venv was made by $$($(BIN)/python --version), and 3.11 is needed: rm -r .venv, then make it again." >&2; exit 2; fi
 	@test -x $(BIN)/python || ! $(PYTHON) -c '$(OLD)' \
 	|| { echo "$(PYTHON) is $$($(PYTHON) --version), and 3.11 is needed: make PYTHON=python3.11, say." >&2; exit 2; }
+	@echo "Installing the workbench with its notebooks, and $(TORCH) for real runs, into .venv (some minutes, about 2 GB) ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test "$(HAVE)" = "$(TORCH)" || echo "$(TORCH), CPU build ..."
 	test "$(HAVE)" = "$(TORCH)" \
 	|| $(BIN)/python -m pip install -q -c constraints.txt --no-index --no-deps $(TORCH) 2>/dev/null \
 	|| $(BIN)/python -m pip install -q -c constraints.txt --no-deps $(TORCH) --index-url https://download.pytorch.org/whl/cpu \
 	|| echo "$(TORCH) was not found; real runs will say 'not run' and how to add it."
+	@echo "workbench-llm and what it needs (numba, polars, simpy, plotly, JupyterLab), as pinned in constraints.txt ..."
 	if test "$(HAVE)" = "$(TORCH)"; then extras=lab,torch; else extras=lab; fi; \
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[$$extras]"
 	touch $@
 
 .venv/.dev: .venv/.lab
+	@echo "Installing what the tests need (pytest, hypothesis, ruff, playwright, import-linter) ..."
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
 	touch $@
 

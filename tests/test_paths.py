@@ -5,6 +5,7 @@ import os
 import pytest
 
 from workbench import paths
+from workbench.errors import UserError
 
 
 def test_write_atomic_replaces_and_leaves_nothing_beside(tmp_path):
@@ -39,6 +40,20 @@ def test_files_get_the_usual_permissions(tmp_path, monkeypatch, mask, mode):
         assert [path.stat().st_mode & 0o777 for path in (written, filled)] == [mode, mode]
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize("folder", ["/dev/null", "/dev/null/below", "/proc/nothing-can-be-made-here"])
+def test_a_folder_that_cannot_be_written_gets_one_sentence(folder):
+    import workbench as wb
+
+    result = wb.experiment("lambdascale/fig5").run("analytic")
+    sentence = rf"{folder} cannot be written to \([^)]+\); choose another folder\.$"
+    with pytest.raises(UserError, match=sentence):
+        paths.write_atomic(f"{folder}/a.txt", "text")
+    with pytest.raises(UserError, match=sentence):
+        result.save(f"{folder}/run")
+    with pytest.raises(UserError, match=sentence):
+        wb.sweep("lambdascale/fig5", grid={"nodes": [4]}, folder=folder)
 
 
 def test_folders_follow_the_environment(tmp_path, monkeypatch):

@@ -2,9 +2,12 @@
 
 import os
 import secrets
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from workbench.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parent
 """The package's own folder: in a checkout, or where it was installed."""
@@ -62,18 +65,53 @@ def measured_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def make_folder(path: Path) -> Path:
+    """Make a folder where there is none.
+
+    Raises:
+        UserError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    return path
+
+
+def folder_beside(path: Path) -> Path:
+    """A new, empty folder next to a path, to be filled and then renamed to it.
+
+    Raises:
+        UserError: nothing can be written there.
+    """
+    try:
+        return Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=make_folder(path.parent)))
+    except OSError as error:
+        raise _unwritable(path.parent, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> UserError:
+    return UserError(f"{folder} cannot be written to ({error.strerror}); choose another folder.")
+
+
 def write_atomic(path: str | Path, write: bytes | str | Callable[[Path], object]) -> Path:
     """Write a file beside its place and rename it there, so that readers see the old file or the new one, whole.
 
     Parameters:
         path: the file to make; its folder is created.
         write: the content, or a function that is given a temporary path in the same folder and fills it.
+
+    Raises:
+        UserError: the folder cannot be made or written to.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{path.suffix}")
-    # opened like any new file: the system applies the umask, which a process cannot read without changing it
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        # opened like any new file: the system applies the umask, which a process cannot read without changing it
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        raise _unwritable(path.parent, error) from None
     try:
         if callable(write):
             write(temporary)

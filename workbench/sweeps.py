@@ -25,7 +25,7 @@ import polars as pl
 
 from workbench.errors import UserError, WorkbenchError
 from workbench.jit import source_key
-from workbench.paths import cache_folder
+from workbench.paths import cache_folder, make_folder
 
 Tables = dict[str, pl.DataFrame]
 PENDING_PER_WORKER = 4
@@ -81,9 +81,10 @@ def run_tasks(
         stop: ends the run between tasks; what has arrived is kept.
 
     Raises:
-        WorkbenchError: a task failed (its label is named), or the run was stopped; all that arrived is kept.
+        UserError: results cannot be kept in that folder. WorkbenchError: a task failed (its label is named), or the run
+            was stopped; all that arrived is kept.
     """
-    store = Path(folder) if folder is not None else cache_folder() / "sweeps"
+    store = make_folder(Path(folder) if folder is not None else cache_folder() / "sweeps")
     keys = [key_of(task) for task in tasks]
     found: dict[int, Finished] = {}
     for index, key in enumerate(keys):

@@ -1,5 +1,6 @@
 """`workbench reproduce` keeps what was computed, whatever fails, and says what failed."""
 
+import importlib.util
 import os
 
 import plotly.io
@@ -14,8 +15,7 @@ RUN = running.run
 @pytest.fixture(autouse=True)
 def formulas_only(monkeypatch):
     """Reproduce two experiments by their formulas alone, and draw no images unless a test says how."""
-    entries = {id: entry for id, entry in spec.all_specs().items() if entry.paper == "blitzscale"}
-    assert list(entries) == ["blitzscale/fig13", "blitzscale/fig14"]
+    entries = {id: spec.find(id) for id in ("blitzscale/fig13", "blitzscale/fig14")}
     monkeypatch.setattr(spec, "all_specs", lambda: entries)
     monkeypatch.setattr(running, "run", lambda entry, given, **_: RUN(entry, given, backends="analytic", quick=True))
     monkeypatch.setattr(pages, "chrome_found", lambda: False)
@@ -69,6 +69,21 @@ def test_one_experiment_that_breaks_takes_nothing_from_the_others(capsys, tmp_pa
     assert "`blitzscale/fig14`" in report
     assert storing.load(tmp_path / "blitzscale-fig14").experiment == "blitzscale/fig14"
     assert not (tmp_path / "blitzscale-fig13.html").exists()
+
+
+def test_in_a_log_each_experiment_is_named_with_how_long_its_real_run_may_take(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    _, _, said = reproduce(capsys, tmp_path)
+    lines = [line for line in said.splitlines() if " of 2: " in line]
+    assert lines == [
+        "1 of 2: blitzscale/fig13, its real run takes up to about 60 s",
+        "2 of 2: blitzscale/fig14",
+    ]
+    _, _, said = reproduce(capsys, tmp_path, "--no-torch")
+    assert "1 of 2: blitzscale/fig13\n" in said
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else name)
+    _, _, said = reproduce(capsys, tmp_path)
+    assert "1 of 2: blitzscale/fig13\n" in said
 
 
 def test_what_cannot_be_written_is_named_and_the_rest_is(capsys, tmp_path):

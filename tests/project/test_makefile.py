@@ -123,3 +123,12 @@ def test_ci_installs_a_browser_only_where_there_is_none_and_it_may(tmp_path, bro
     done = subprocess.run([ROOT / ".ci" / "run"], env={"PATH": str(tmp_path)}, capture_output=True, text=True)
     assert (done.returncode, done.stdout.splitlines()) == (0, printed)
     assert ("tests in a browser are skipped" in done.stderr) == (not browser and user != 0)
+
+
+def test_what_is_installed_is_said_before_it_is(make):
+    done, _ = make()
+    said = done.stdout
+    assert (
+        said.index("Installing the workbench") < said.index(f"{PIN}, CPU build ...") < said.index("constraints.txt ...")
+    )
+    assert f"{PIN}, CPU build" not in make(torch=PIN)[0].stdout

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import plain
 from workbench.errors import InputError, UserError
+from workbench.paths import folder_beside
 from workbench.records import Record
 
 FORMAT = "workbench.result/1"
@@ -21,13 +21,12 @@ def save(outcome: Outcome, path: str | Path) -> Path:
     """Write a run to a new folder, which appears whole or not at all.
 
     Raises:
-        UserError: something that is not a saved run stands at that path already.
+        UserError: something that is not a saved run stands at that path already, or nothing can be written there.
     """
     path = _path(path)
     if path.exists() and not (path / "result.json").is_file():
         raise UserError(f"{path} exists and is not a saved result; choose another folder.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    beside = folder_beside(path)
     try:
         for name, table in outcome.tables.items():
             table.write_parquet(beside / f"{name}.parquet")

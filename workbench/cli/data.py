@@ -17,7 +17,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     convert = actions.add_parser("convert", help="write it as CSV, JSONL or Parquet with our own columns")
     fit = actions.add_parser("fit", help="the parameters of a generator that resembles it")
     for action in (info, windows, convert, fit):
-        action.add_argument("trace", metavar="NAME|FILE")
+        action.add_argument("trace", metavar="NAME|FILE", help="a name of `workbench data list`, or a file")
         action.add_argument(
             "--column", action="append", default=[], metavar="OURS=THEIRS", help="which column holds what"
         )
@@ -27,23 +27,27 @@ def add(commands: argparse._SubParsersAction) -> None:
             "--window", type=float, nargs=2, metavar=("START", "END"), help="seconds after the first arrival"
         )
         action.add_argument("--drop-bad-rows", action="store_true", help="drop and count rows that cannot be read")
-        action.add_argument("--seed", type=int, default=0)
+        action.add_argument(
+            "--seed", type=int, default=0, help="of a generated stand-in and of a drawn trace (default 0)"
+        )
     info.set_defaults(run=_info)
-    windows.add_argument("--length", type=float, required=True, metavar="SECONDS")
-    windows.add_argument("--by", choices=("busiest", "burstiest", "representative"), default="busiest")
-    windows.add_argument("--top", type=int, default=10)
+    windows.add_argument("--length", type=float, required=True, metavar="SECONDS", help="of a window")
+    windows.add_argument(
+        "--by", choices=("busiest", "burstiest", "representative"), default="busiest", help="what puts one first"
+    )
+    windows.add_argument("--top", type=int, default=10, metavar="N", help="how many to list (default 10)")
     windows.set_defaults(run=_windows)
     convert.add_argument("out", metavar="OUT", help="the file to write; its ending says the kind")
     convert.set_defaults(run=_convert)
     fit.add_argument("--draw", metavar="OUT", help="also draw a trace from it into this file")
     fit.set_defaults(run=_fit)
 
-    data = commands.add_parser("data", help="public traces: list them, fetch one")
+    data = commands.add_parser("data", help="public traces and measurements: list them, fetch a trace")
     actions = data.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="which there are, and which are on this machine")
+    listing = actions.add_parser("list", help="which there are, where they come from, and which are on this machine")
     listing.set_defaults(run=_list)
     fetch = actions.add_parser("fetch", help="download one; size and sha256 are checked")
-    fetch.add_argument("name", metavar="NAME")
+    fetch.add_argument("name", metavar="NAME", help="of a trace, from `workbench data list`")
     fetch.add_argument("--to", metavar="FOLDER", help="by default the user's trace folder")
     fetch.add_argument("--mirror", metavar="URL", help="another server that holds the file under the same name")
     fetch.set_defaults(run=_fetch)
@@ -113,17 +117,27 @@ def _fit(options: argparse.Namespace) -> None:
 
 
 def _list(_: argparse.Namespace) -> None:
+    import polars as pl
+
     from workbench import workloads
     from workbench.cli.tables import show
+    from workbench.paths import facts_folder, measured_folder
 
     show(workloads.traces().drop("title"), "Traces")
+    folder = measured_folder()
+    table = pl.read_csv(facts_folder() / "measured.csv", infer_schema=False)
+    held = [folder is not None and (folder / name).is_dir() for name in table["folder"]]
+    show(table.with_columns(held=pl.Series(held)), "Measurements by others, which are not downloaded")
+    print("Put them under measured/FOLDER/ of the folder that WORKBENCH_DATA names, under the file names of the table.")
 
 
 def _fetch(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from workbench import workloads
+    from workbench.paths import user_data_folder
 
+    require_writable(options.to or user_data_folder(), "give another folder with --to")
     with tqdm(unit="B", unit_scale=True, leave=False, disable=None) as bar:
 
         def tell(done: int, total: int | None) -> None:

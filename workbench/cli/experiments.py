@@ -1,6 +1,7 @@
 """list, show, run, reproduce: the catalogue from the command line."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from workbench.errors import UserError
@@ -10,33 +11,39 @@ from workbench.paths import figures_folder
 def add(commands: argparse._SubParsersAction) -> None:
     """Enter the commands into the parser."""
     listing = commands.add_parser("list", help="the catalogue")
-    listing.add_argument("paper", nargs="?", help="only this paper's entries")
+    listing.add_argument("paper", nargs="?", metavar="PAPER", help="only this paper's entries")
     listing.set_defaults(run=_list)
 
     show = commands.add_parser("show", help="one entry with its parameters and published values")
-    show.add_argument("id", metavar="ID")
+    show.add_argument("id", metavar="ID", help="of an experiment, from `workbench list`")
     show.set_defaults(run=_show)
 
     run = commands.add_parser("run", help="run one experiment; writes its figure and tables")
-    run.add_argument("id", metavar="ID")
+    run.add_argument("id", metavar="ID", help="of an experiment, from `workbench list`")
     run.add_argument(
         "--backend", action="append", help="analytic, compiled, simpy or torch; may be given several times"
     )
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter")
-    run.add_argument("--seed", type=int, default=0)
-    run.add_argument("--replications", type=int, default=1)
+    run.add_argument("--seed", type=int, default=0, help="of what is random (default 0)")
+    run.add_argument(
+        "--replications", type=int, default=1, metavar="N", help="repetitions of a random experiment (default 1)"
+    )
     run.add_argument("--quick", action="store_true", help="fewer and smaller runs")
     run.add_argument("--published", metavar="CSV", help="your own points (series, x, value), overlaid and judged")
-    run.add_argument("--out", default=str(figures_folder()), metavar="FOLDER")
+    run.add_argument(
+        "--out", default=str(figures_folder()), metavar="FOLDER", help="where to write (default %(default)s)"
+    )
     run.add_argument("--record", action="store_true", help=argparse.SUPPRESS)
     run.set_defaults(run=_run)
 
     reproduce = commands.add_parser("reproduce", help="every experiment, its figure, and REPORT.md")
-    reproduce.add_argument("paper", nargs="?", default="all", help="a paper's name, or all")
+    reproduce.add_argument("paper", nargs="?", default="all", metavar="PAPER", help="a paper's name, or all")
     size = reproduce.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="smaller runs (the default)")
     size.add_argument("--full", action="store_true", help="runs at full size")
-    reproduce.add_argument("--out", default=str(figures_folder()), metavar="FOLDER")
+    reproduce.add_argument(
+        "--out", default=str(figures_folder()), metavar="FOLDER", help="where to write (default %(default)s)"
+    )
     reproduce.add_argument("--no-torch", action="store_true", help="leave the real runs out")
     reproduce.add_argument(
         "--gallery", action="store_true", help="write REPORT.md and SVG images alone, no pages or tables"
@@ -72,6 +79,9 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from workbench.catalogue.running import chosen_backends
+    from workbench.catalogue.spec import find
+    from workbench.cli.durations import real_run_s
     from workbench.cli.pages import file_name, write_page
     from workbench.cli.places import require_writable
     from workbench.cli.tables import progress, show
@@ -80,6 +90,9 @@ def _run(options: argparse.Namespace) -> None:
     entry = experiment(options.id)
     settings = dict(_setting(text) for text in options.settings)
     folder = require_writable(options.out, "give another --out")
+    spec = find(entry.id)
+    if "torch" in chosen_backends(spec, options.backend) and (seconds := real_run_s(spec)):
+        print(f"The real run takes about {seconds:g} s.", file=sys.stderr, flush=True)
     with progress() as tell:
         result = entry.run(
             options.backend, seed=options.seed, replications=options.replications, quick=options.quick,

@@ -6,7 +6,7 @@ import platform
 
 from workbench.cli.places import require_writable
 from workbench.errors import UserError, WorkbenchError, install_command
-from workbench.paths import cache_folder, facts_folder, trace_folders
+from workbench.paths import cache_folder, facts_folder, measured_folder, trace_folders, user_data_folder
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -39,9 +39,12 @@ def add(commands: argparse._SubParsersAction) -> None:
     doctor.set_defaults(run=_doctor)
 
     lab = commands.add_parser("lab", help="open JupyterLab on the notebooks")
-    lab.add_argument("--no-browser", action="store_true")
+    lab.add_argument("--no-browser", action="store_true", help="do not open one; print the address")
     lab.add_argument("--copy-to", metavar="FOLDER", help="work on copies of the notebooks in this folder")
     lab.set_defaults(run=_lab)
+
+
+HOME = "set WORKBENCH_HOME to a folder that can be written"
 
 
 def _measure(options: argparse.Namespace) -> None:
@@ -60,6 +63,7 @@ def _measure(options: argparse.Namespace) -> None:
         sent = profiles.listen_for_peer(address, int(port or 0), ready=ready)
         print(f"Done: {sent:,} bytes exchanged.")
         return
+    require_writable(user_data_folder(), HOME)
     with progress() as tell:
         table = profiles.measure(
             options.seconds, options.peer, options.token or "", lambda name, share: tell(f"{name} ({share:.0%})")
@@ -78,6 +82,7 @@ def _calibrate(options: argparse.Namespace) -> None:
         if not equals or not theirs:
             raise UserError(f"--column takes OURS=THEIRS, got {text!r}; for example --column seconds=latency_s.")
         columns[ours.strip()] = theirs.strip()
+    require_writable(user_data_folder(), HOME)
     found = latency.calibrate(
         options.file, model=options.model, accelerator=options.accelerator, dtype=options.dtype, name=options.name,
         columns=columns, unit=options.unit,
@@ -117,33 +122,47 @@ PARTS = (
     ("torch", "torch", "real runs"),
     ("distributed", "cluster", "sweeps over several machines"),
 )
+"""What may be missing: package, the extra that brings it (None for the workbench itself), and what it is for."""
+
+CHROME = "to draw still images (SVG) with; all else works without: install Google Chrome or Chromium"
 
 
 def _doctor(_: argparse.Namespace) -> None:
     from importlib.metadata import version
 
     from workbench import __version__
-    from workbench.cli.pages import chrome_found
     from workbench.profiles.local_profile import local_file
 
     print(f"workbench {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     print(f"facts: {facts_folder()}\ncache: {cache_folder()}")
-    missing: dict[str, str] = {}
+    missing: dict[str | None, list[str]] = {}
     for name, extra, purpose in PARTS:
         if importlib.util.find_spec(name) is None:
-            missing[extra or ""] = purpose
+            missing.setdefault(extra, []).append(purpose)
             print(f"  {name:12} missing ({purpose})")
         else:
-            print(f"  {name:12} {version(name)}")
-    print(f"  {'Chrome':12} {'found' if chrome_found() else 'missing (still images): install Chrome or Chromium'}")
+            print(f"  {name:12} {version(name)} ({purpose})")
+    print(f"  {'Chrome':12} {_chrome()}")
     held = [str(folder) for folder in trace_folders() if folder.is_dir()]
     print(f"traces: {', '.join(held) or 'none; `workbench data list` shows how to get them'}")
+    folder = measured_folder()
+    print(f"measurements by others: {folder or 'none; `workbench data list` shows where they come from'}")
     local = local_file()
     print(f"this machine's profile: {local if local.is_file() else 'none; `workbench measure` makes it'}")
-    for extra, purpose in missing.items():
-        print(f"To add {purpose}: {install_command(extra) if extra else 'pip install workbench-llm'}")
+    for extra, purposes in missing.items():
+        command = install_command(extra) if extra else "pip install workbench-llm"
+        print(f"To add {', '.join(dict.fromkeys(purposes))}: {command}")
     if not missing:
-        print("Nothing is missing.")
+        print("No package is missing.")
+
+
+def _chrome() -> str:
+    """Whether there is a browser for still images; only kaleido knows where to look for one."""
+    from workbench.cli.pages import chrome_found
+
+    if importlib.util.find_spec("kaleido") is None:
+        return "not looked for, since kaleido is missing"
+    return "found (still images)" if chrome_found() else f"missing ({CHROME})"
 
 
 def _lab(options: argparse.Namespace) -> None:

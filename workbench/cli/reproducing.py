@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.catalogue import reporting, running, spec, storing
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import Spec
 from workbench.cli import pages
+from workbench.cli.durations import real_run_s
 from workbench.cli.places import require_writable
 from workbench.cli.tables import progress
 from workbench.errors import UnknownName, WorkbenchError
@@ -28,10 +29,11 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
     outcomes: list[Outcome] = []
     failures: dict[str, str] = {}
     with progress(len(specs)) as tell:
-        for entry in specs:
+        for number, entry in enumerate(specs, start=1):
+            _announce(entry, number, len(specs), torch)
             backends = [name for name in entry.backends if torch or name != "torch"]
             try:
-                outcome = running.run(entry, {}, backends=backends, quick=quick, progress=tell)
+                outcome = running.run(entry, {}, backends=backends, quick=quick, progress=_named(entry.id, tell))
                 outcomes.append(outcome)
                 if not gallery:
                     pages.write_page(outcome, entry.title, entry.question, out)
@@ -52,6 +54,19 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
         raise WorkbenchError(f"{len(failures)} of {len(specs)} experiments failed: {', '.join(failures)}.")
     if gallery and no_images:
         raise WorkbenchError("The gallery has no pictures.")
+
+
+def _announce(entry: Spec, number: int, of: int, torch: bool) -> None:
+    """Where no progress bar is shown (a log, make in a pipe), a line an experiment says how far the work is."""
+    if not sys.stderr.isatty():
+        real = real_run_s(entry) if torch else 0
+        about = f", its real run takes up to about {real:g} s" if real else ""
+        print(f"{number} of {of}: {entry.id}{about}", file=sys.stderr, flush=True)
+
+
+def _named(id: str, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Say what is done with the experiment's name before it."""
+    return lambda text: tell(text if text.startswith(id) else f"{id}: {text}")
 
 
 def _specs(paper: str) -> list[Spec]:

@@ -160,6 +160,25 @@ def test_burstgpt_seconds_are_spread_inside_the_second(write):
     assert found != trace(path, seed=5)
 
 
+def test_stamps_of_azure_are_counted(write):
+    """2024 leaves the fraction out on whole seconds; 2023 names no zone (notes on data, defects 3 and 4)."""
+    naive = trace(write("a.csv", SAMPLES["azure-2023"][0])).defects
+    assert naive.filter(pl.col("defect").str.starts_with("stamp")).rows() == [
+        ("stamp without an offset", 2, "taken as UTC", 0, 1)
+    ]
+    zoned = trace(write("b.csv", SAMPLES["azure-2024"][0])).defects
+    assert zoned.rows() == [("stamp without a fraction", 1, "read as a whole second", 0, 2)]
+
+
+def test_inserted_columns_of_burstgpt_3_are_counted(write):
+    rows = "5,s1,9.5,ChatGPT,48,10,58,API log\n6,s1,700,GPT-4,31,8,39,API log\n"
+    found = trace(write("b.csv", BURST_3 + rows))
+    assert found.requests.select("prompt_tokens", "output_tokens").rows() == [(48, 10), (31, 8)]
+    assert found.defects.select("defect", "rows").rows() == [("Session ID and Elapsed time stand before the model", 2)]
+    two = trace(write("c.csv", BURST + "5,ChatGPT,48,10,58,API log\n"))
+    assert two.defects.is_empty()
+
+
 def test_qwen_matches_on_all_blocks_but_the_last(write):
     content = "".join(json.dumps(QWEN | {"timestamp": t, "hash_ids": [7, 8, t]}) + "\n" for t in (1, 2))
     found = trace(write("q", content))

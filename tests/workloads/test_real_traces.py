@@ -1,5 +1,6 @@
 """The real traces load, with the row counts and statistics that were computed elsewhere."""
 
+import csv
 import math
 
 import polars as pl
@@ -89,6 +90,12 @@ def test_defects_of_azure_2023_are_counted(trace_folder):
     assert defects["CRLF line end"] == 8819
     assert defects["no newline at the end"] == 1
     assert defects["prompt_tokens cut off at 7,435 to 7,437"] == 322
+    assert defects["stamp without an offset"] == 8819
+    with (trace_folder / FILES["azure-code-2023"]).open() as file:
+        outputs = [int(row["GeneratedTokens"]) for row in csv.DictReader(file)]
+    assert min(outputs) == 6
+    assert defects["output_tokens at the floor of 6"] == outputs.count(6)
+    assert "stamp without a fraction" not in defects
 
 
 def test_mooncake_grid_is_spread(trace_folder):

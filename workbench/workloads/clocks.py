@@ -14,6 +14,9 @@ TICKS_PER_S = {"datetime": 1e9, "ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
 
 _NAIVE = "%Y-%m-%d %H:%M:%S%.f"
 _ZONED = "%Y-%m-%d %H:%M:%S%.f%:z"
+OFFSET = r"(Z|[+-]\d\d:?\d\d)$"
+"""How the end of a stamp looks that says its distance from UTC."""
+
 _UNIT_WORDS: dict[str, Unit] = {
     **{unit: unit for unit in ("s", "ms", "us", "ns")},
     **dict.fromkeys(("sec", "secs", "seconds"), "s"),
@@ -57,8 +60,7 @@ def has_offset(stamp: object) -> bool:
     >>> has_offset("2024-05-10 00:00:00+00:00"), has_offset("2023-11-16 18:17:03.9799600")
     (True, False)
     """
-    text = str(stamp).strip()
-    return text.endswith("Z") or "+" in text or "-" in text[10:]
+    return re.search(OFFSET, str(stamp).strip()) is not None
 
 
 def name_and_unit(name: str) -> tuple[str, Unit | None]:

@@ -3,6 +3,7 @@
 import functools
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 from workbench.errors import UnknownName
 from workbench.paths import facts_folder
@@ -28,9 +29,11 @@ class Cap(Record):
 
     Attributes:
         field: prompt_tokens or output_tokens. low, high: the lengths it shows as. source: who says so.
+        end: whether longer ones are cut off there, or nothing is shorter (a floor).
     """
 
     field: str
+    end: Literal["longest", "shortest"] = "longest"
     low: int
     high: int
     source: str

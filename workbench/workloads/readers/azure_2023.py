@@ -6,6 +6,7 @@ are what is shown. Source: Azure/AzurePublicDataset, AzureLLMInferenceDataset202
 
 from workbench.workloads.clocks import has_offset
 from workbench.workloads.readers.mapping import Format, Mapping
+from workbench.workloads.readers.stamps import counting_stamps
 
 COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 MAPPING = Mapping(arrival="TIMESTAMP", unit="datetime", clock="utc", prompt="ContextTokens", output="GeneratedTokens")
@@ -16,4 +17,5 @@ AZURE_2023 = Format(
         head.has(*COLUMNS) and not head.has("NumImages") and not has_offset(head.first.get("TIMESTAMP"))
     ),
     mapping=MAPPING,
+    prepare=counting_stamps("TIMESTAMP"),
 )

@@ -14,6 +14,14 @@ from workbench.workloads.options import ReadOptions
 from workbench.workloads.readers.mapping import Format, Mapping
 
 _LOG_TYPE = "Log Type"
+_INSERTED = ("Session ID", "Elapsed time")
+
+
+def _noted(frame: pl.LazyFrame, rows: Rows, options: ReadOptions, ledger: Ledger) -> pl.LazyFrame:
+    if rows.head.has(*_INSERTED):
+        count = int(rows.collect(frame.select(pl.len())).item())
+        ledger.note(f"{' and '.join(_INSERTED)} stand before the model", count, "columns taken by name, not by place")
+    return _of_one_log(frame, rows, options, ledger)
 
 
 def _of_one_log(frame: pl.LazyFrame, rows: Rows, options: ReadOptions, ledger: Ledger) -> pl.LazyFrame:
@@ -45,6 +53,6 @@ BURSTGPT = Format(
         cell_s=1.0,
         extra=(_LOG_TYPE,),
     ),
-    prepare=_of_one_log,
+    prepare=_noted,
     options=("log_type",),
 )

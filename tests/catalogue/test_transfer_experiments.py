@@ -215,3 +215,23 @@ def test_without_measurements_the_recorded_fits_are_shown(monkeypatch):
     assert result.outcome.backends == ("recorded",)
     assert "set WORKBENCH_DATA" in result.outcome.not_run["analytic"]
     assert result.tables["fits"]["median_error"].median() <= 0.15
+
+
+def test_an_overhead_beside_a_nominal_rate_counts_unless_the_nominal_link_is_asked_for():
+    """√(cS/(αB)) for 13B (26.03 GB) to 16 nodes: c = 3, α = 17 µs, B = 50 GB/s give 303.1 blocks."""
+    mine = wb.cluster(
+        hosts=16, accelerators=8, accelerator="h100-80gb-sxm", nic_bytes_per_s=50e9, nic_latency_s=17e-6, name="mine"
+    )
+    entry = wb.experiment("lambdascale/block-count")
+    best = entry.run("analytic", cluster=mine, nodes=16).tables["best"].row(0, named=True)
+    assert best["blocks"] == pytest.approx((3 * 26.0317e9 / 17e-6 / 50e9) ** 0.5, abs=1)
+    nominal = entry.run("analytic", cluster=mine, nodes=16, rate="nominal")
+    assert nominal.tables["best"]["blocks"][0] > 10_000
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"), [(8, "all are complete in the last one"), (9, "the first is complete after 10")]
+)
+def test_the_sentence_on_a_schedule_says_when_nodes_finish(nodes, said):
+    """8 blocks reach 8 nodes in 8 - 1 + 3 steps, 9 nodes in 11, some of them a step earlier."""
+    assert said in wb.experiment("theory/schedule").run("analytic", nodes=nodes).sentence

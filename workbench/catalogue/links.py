@@ -24,8 +24,8 @@ def link_cost(context: Context, cluster: Cluster, rate: str = "achievable", node
 
     Parameters:
         context, cluster: where they are entered, and whose links they are.
-        rate: "achievable" or "nominal"; where a profile states only the other one (a measured machine has no nominal
-            rate) that one is taken, and the ledger says so.
+        rate: "achievable", with the overhead per message, or "nominal", without; where a profile states only the other
+            rate (a measured machine has no nominal one) that one is taken, and the ledger says so.
         nodes: how many hosts the experiment supposes; more than the cluster has is noted in the ledger.
     """
     nic = cluster.nic
@@ -35,7 +35,7 @@ def link_cost(context: Context, cluster: Cluster, rate: str = "achievable", node
     taken, value = _stated(cluster, rate)
     context.cite(f"{cluster.name} network card, {taken}", value)
     alpha_s = 0.0
-    if taken == "achievable" and nic.latency_s is not None:
+    if rate == "achievable" and nic.latency_s is not None:
         alpha_s = context.cite(f"{cluster.name} overhead per message", nic.latency_s)
     return Hockney(alpha_s=alpha_s, bytes_per_s=float(value))
 

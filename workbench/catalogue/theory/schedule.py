@@ -23,10 +23,11 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     table = tables["arrivals"].filter(pl.col("backend") == tables["arrivals"]["backend"][0])
     complete = table.group_by("node").agg(pl.col("step").max()).sort("node")["step"].to_list()
     last, bound = max(complete), lower_bound(n, m)
+    soonest = min(complete[1:])
+    first = "all are complete in the last one" if soonest == last else f"the first is complete after {soonest:g}"
     over = f"{last - bound:g} above the bound" if last > bound else "which no schedule can beat"
     return (
-        f"{parameters['schedule'].capitalize()}: {m} blocks reach all {n} nodes in {last:g} steps, {over}; the first "
-        f"node is complete after {min(complete[1:]):g}."
+        f"{parameters['schedule'].capitalize()}: {m} blocks reach all {n} nodes in {last:g} steps, {over}; {first}."
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import workbench.queueing as wq
 from workbench.errors import InputError, UserError
-from workbench.queueing import Customers, Deterministic, Exponential, Gamma, Unstable
+from workbench.queueing import Customers, Deterministic, Exponential, Gamma, Unstable, simulated
 from workbench.queueing.statistics import batch_means, coverage, drop_share, mser, replicate, student_interval
 
 ONE = Exponential(mean_s=1.0)
@@ -177,6 +177,28 @@ def test_servers_that_are_none(servers):
         (lambda: drop_share(100, 1.0), "part"),
         (lambda: replicate(lambda seed: 1.0, 0, 1), "replications"),
         (lambda: coverage([], 1.0), "confidence"),
+        (lambda: coverage([1.0], 1.0), "list of intervals"),
+        (lambda: coverage([student_interval([1.0, 2.0])], math.nan), "true_value"),
+        (lambda: replicate(1.0, 3, 1), "function of a seed"),
+        (lambda: replicate(lambda seed: 1.0, 3, -1), "seed"),
+        (lambda: replicate(lambda seed: 1.0, 10**12, 1), "at most 1,000,000"),
+        (lambda: wq.mmc(10**400, 1.0, 3), "arrival_rate_per_s"),
+        (lambda: wq.mmc(1.0, 1e308, 3), "more than a float holds"),
+        (lambda: wq.lindley_waits([10**400], [1.0]), "gap_s"),
+        (lambda: wq.lindley_waits(["1"], [1.0]), "no number"),
+        (lambda: wq.lindley_waits([True], [1.0]), "no number"),
+        (lambda: wq.lindley_waits(np.array([1j]), [1.0]), "no number"),
+        (lambda: wq.mg1(0.5, 1.0), "Exponential(mean_s=1.0)"),
+        (lambda: wq.mg1(0.5, None), "give a distribution"),
+        (lambda: wq.polling(2, 0.1, ONE, 0.1), "switchover"),
+        (lambda: wq.polling(2, 0.1, ONE, ONE, []), "gated"),
+        (lambda: wq.draw_customers(ONE, "exponential", 5, 1), "service"),
+        (lambda: wq.draw_customers(ONE, ONE, 10**12, 1), "at most 100,000,000"),
+        (lambda: wq.ggc(1.0, 1.0, 2.0, 1.0, 1, {}), "allen-cunneen"),
+        (lambda: wq.known_errors("kimura", ("x",)), "loads"),
+        (lambda: wq.known_errors("kimura", (0.5,), (1.5,)), "servers"),
+        (lambda: wq.first_come_path(Customers([0.0], [1.0])).mean_in_system(0.0, math.inf), "to_s"),
+        (lambda: wq.active_path(Customers([0.0], [1.0]), [0]).mean(math.nan, 1.0), "from_s"),
     ],
 )
 def test_one_sentence_names_what_is_wrong(call, word):
@@ -235,3 +257,58 @@ def test_answers_name_the_arrivals_they_are_for():
         assert answer.service
         assert answer.source
         assert bool(answer.known_error) == (answer.kind == "approximation")
+
+
+ARRIVED = Customers([0.0, 1.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: wq.mmc(1.0, 1.0, 10**15),
+        lambda: wq.mdc(1.0, 1.0, 10**15),
+        lambda: wq.gimc(1.0, 4.0, 1.0, 10**15),
+        lambda: wq.ggc(1.0, 1.0, 1.0, 1.0, 10**15),
+        lambda: wq.polling(10**15, 1e-17, ONE, ONE),
+        lambda: wq.active_models(0.1, 1.0, 10**7),
+        lambda: wq.first_come_path(ARRIVED, 10**12),
+        lambda: wq.fastest_free_path(ARRIVED, [1.0], [1e12]),
+        lambda: wq.batched_path(ARRIVED, 0.1, 0.1, 10**12),
+        lambda: wq.batched_path(ARRIVED, 0.1, 0.1, 2, 1e308),
+        lambda: wq.rotation_path(ARRIVED, [0, 10**15], [0.1]),
+        lambda: simulated.simulate_first_come(ARRIVED, 10**12),
+        lambda: simulated.simulate_rotation(ARRIVED, [0, 10**15], [0.1]),
+        lambda: simulated.simulate_fastest_free(ARRIVED, [1.0], [1e12]),
+    ],
+)
+def test_counts_that_would_hang_or_fill_memory_are_refused(call):
+    assert "at most" in sentence(call, InputError)
+
+
+@pytest.mark.parametrize("slots", [[1] * 15, [7] * 5])
+def test_chains_of_many_classes_are_refused_before_they_hang(slots):
+    """Fewer than 50,000 states, and yet minutes of elimination."""
+    rates = [1.0 + 0.1 * place for place in range(len(slots))]
+    assert "states wide" in sentence(lambda: wq.fastest_free(1.0, rates, slots))
+
+
+@pytest.mark.parametrize("customers", [None, [], [1, 2, 3], "x", Customers("a", "b"), Customers([], [])])
+@pytest.mark.parametrize(
+    "path",
+    [
+        wq.first_come_path,
+        wq.processor_sharing_path,
+        lambda customers: wq.active_path(customers, [0]),
+        simulated.simulate_first_come,
+        simulated.simulate_processor_sharing,
+        lambda customers: simulated.simulate_active(customers, [0]),
+    ],
+)
+def test_customers_that_are_none(path, customers):
+    sentence(lambda: path(customers), InputError)
+
+
+@pytest.mark.parametrize("owner", [[0], [0, 1, 2], ["a", "b"], 0])
+def test_owners_are_checked_by_both_twins(owner):
+    for path in (wq.active_path, simulated.simulate_active):
+        assert "model" in sentence(lambda path=path: path(ARRIVED, owner), InputError)

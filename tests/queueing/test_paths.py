@@ -183,3 +183,24 @@ def test_same_seed_same_path_and_streams_of_their_own():
     assert (one.arrival_s == again.arrival_s).all()
     assert (one.service_s == make(Gamma(mean_s=1.0, scv=4.0), 5).service_s).all()
     assert (one.service_s != make(Exponential(mean_s=1.0), 6).service_s).any()
+
+
+def test_idle_tours_cost_nothing_and_change_nothing():
+    """A server that walks for hours between two customers: each start is the first visit at or after the arrival.
+
+    Two queues, walks of 0.25 s: visits of queue 0 at even, of queue 1 at odd multiples of 0.25 s (binary fractions, so
+    exact). The first customer leaves at 0.5, from where the tours count on.
+    """
+    arrival = [0.0, 3600.1, 1e7 + 0.1]
+    customers, queue = Customers(arrival, [0.5, 0.5, 0.5]), [0, 1, 0]
+    path = rotation_path(customers, queue, [0.25])
+    assert path.start_s.tolist() == [0.0, 3600.25, 1e7 + 0.5]
+    assert simulate_rotation(customers, queue, [0.25]).start_s.tolist() == path.start_s.tolist()
+
+
+@pytest.mark.parametrize("walk", [0.0, 5e-324, 1e-9])
+def test_walks_of_hardly_any_time_do_not_hang(walk):
+    """The clock does not move by 5e-324 s; and 1e18 visits of 1e-9 s each are not followed one by one."""
+    customers = Customers([0.0, 1e9], [1.0, 1.0])
+    for run in (rotation_path, simulate_rotation):
+        assert run(customers, [0, 1], [walk]).start_s[1] == pytest.approx(1e9, abs=1e-6)

@@ -27,6 +27,10 @@ class Unstable(UserError):
 
 def stable(queue: str, arrival_rate_per_s: float, capacity_per_s: float, remedy: str = "add capacity") -> float:
     """The load if it is below 1, else `Unstable`."""
+    if not math.isfinite(capacity_per_s):
+        raise InputError(
+            f"of {queue} adds up to more than a float holds", "take rates below 1e300 per second", field="capacity"
+        )
     if not arrival_rate_per_s < capacity_per_s:
         raise Unstable(queue, arrival_rate_per_s, capacity_per_s, remedy)
     return arrival_rate_per_s / capacity_per_s
@@ -43,9 +47,13 @@ def finite(value: float, name: str) -> float:
         many = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
         remedy = "give one number here, or the whole list to workbench.queueing.curve" if many else "give a number"
         raise InputError(f"is a {type(value).__name__}", remedy, field=name)
-    if not math.isfinite(value):
-        raise InputError(f"is {float(value)!r}", "give a finite number", field=name)
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf if value > 0 else -math.inf
+    if not math.isfinite(number):
+        raise InputError(f"is {number!r}", "give a finite number", field=name)
+    return number
 
 
 def positive(value: float, name: str) -> float:
@@ -76,6 +84,12 @@ def arrival_rate(value: float, name: str = "arrival_rate_per_s") -> float:
 MOST_LEVELS = 10_000_000
 """The longest array of probabilities that is ever made."""
 
+MOST_SERVERS = 1_000_000
+"""Servers that formulas and paths still walk through one by one in seconds."""
+
+MOST_CUSTOMERS = 100_000_000
+"""Customers of a path: each of its arrays then takes 0.8 GB."""
+
 
 def whole(value: float, name: str, least: int = 1) -> int:
     """A whole number of at least `least`."""
@@ -85,10 +99,11 @@ def whole(value: float, name: str, least: int = 1) -> int:
     return int(number)
 
 
-def levels(value: float, name: str, least: int = 1) -> int:
+def levels(value: float, name: str, least: int = 1, most: int = MOST_LEVELS) -> int:
     """A whole number of levels, each of which takes a place in memory."""
-    if (number := whole(value, name, least)) > MOST_LEVELS:
-        raise InputError(f"is {number:,}", f"give at most {MOST_LEVELS:,}", field=name)
+    if (number := whole(value, name, least)) > most:
+        shown = f"{number:,}" if number < 1e15 else f"{number:g}"
+        raise InputError(f"is {shown}", f"give at most {most:,}", field=name)
     return number
 
 
@@ -96,7 +111,7 @@ def server_count(value: float, name: str = "servers") -> int:
     """A number of servers; without any nobody is ever served."""
     if finite(value, name) == 0:
         raise InputError("is 0: nobody would ever be served", "give at least 1 server", field=name)
-    return whole(value, name)
+    return levels(value, name, most=MOST_SERVERS)
 
 
 def share(value: float, name: str) -> float:
@@ -110,8 +125,11 @@ def share(value: float, name: str) -> float:
 def vector(values, name: str, least: float = 0.0, above: bool = False) -> np.ndarray:
     """A one-dimensional float64 array of finite numbers from `least` on (or above it), at least one of them."""
     try:
-        array = np.ascontiguousarray(np.atleast_1d(np.asarray(values, dtype=float)))
-    except (TypeError, ValueError):
+        given = np.asarray(values)
+        if given.size and given.dtype.kind not in "iufO":
+            raise TypeError
+        array = np.ascontiguousarray(np.atleast_1d(np.asarray(given, dtype=float)))
+    except (TypeError, ValueError, OverflowError):
         raise InputError("holds something that is no number", "give a list of numbers", field=name) from None
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"has shape {array.shape}", "give a flat list of at least one number", field=name)

@@ -217,6 +217,16 @@ class TwoMoments(Distribution):
         raise UserError("A mean and an SCV alone cannot be drawn from; name a distribution, such as Lognormal.")
 
 
+def distribution(value, name: str) -> Distribution:
+    """The value itself if it is a distribution, else an `InputError` that says how to make one."""
+    if not isinstance(value, Distribution):
+        remedy = f"give a distribution, such as workbench.queueing.Exponential(mean_s={value!r:.20})"
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            remedy = "give a distribution, such as workbench.queueing.Exponential(mean_s=1.0)"
+        raise InputError(f"is a {type(value).__name__}", remedy, field=name)
+    return value
+
+
 AnyDistribution = Annotated[
     Deterministic | Exponential | Gamma | Uniform | Lognormal | Hyperexponential | Measured | TwoMoments,
     Field(discriminator="kind"),

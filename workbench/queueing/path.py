@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.queueing.checking import vector, whole
-from workbench.queueing.distributions import Distribution
+from workbench.queueing.checking import MOST_CUSTOMERS, finite, levels, vector
+from workbench.queueing.distributions import Distribution, distribution
 from workbench.workloads.generators.streams import Seed, stream
 
 
@@ -32,14 +32,21 @@ def draw_customers(gaps: Distribution, service: Distribution, customers: int, se
     >>> drawn.arrival_s.shape
     (3,)
     """
-    count = whole(customers, "customers")
+    count = levels(customers, "customers", most=MOST_CUSTOMERS)
+    gaps, service = distribution(gaps, "gaps"), distribution(service, "service")
     arrivals = np.cumsum(gaps.draw(count, stream(seed, "arrivals")))
     return Customers(arrivals, service.draw(count, stream(seed, "lengths")))
 
 
 def checked(customers: Customers) -> Customers:
     """The same as contiguous float arrays, refused where they do not fit together."""
-    arrival, service = vector(customers.arrival_s, "arrival_s"), vector(customers.service_s, "service_s")
+    try:
+        arrival_s, service_s = customers
+    except (TypeError, ValueError):
+        raise InputError(
+            f"is a {type(customers).__name__}", "give Customers(arrival_s, service_s)", field="customers"
+        ) from None
+    arrival, service = vector(arrival_s, "arrival_s"), vector(service_s, "service_s")
     if arrival.size != service.size:
         raise InputError(f"holds {service.size} values for {arrival.size} arrivals", "give one each", field="service_s")
     back = np.flatnonzero(np.diff(arrival) < 0)
@@ -93,8 +100,15 @@ class Path(NamedTuple):
         return _overlap(self.arrival_s, self.start_s, from_s, to_s)
 
 
+def window(from_s: float, to_s: float) -> tuple[float, float]:
+    """Two finite instants, the second after the first, or an `InputError`."""
+    begin, end = finite(from_s, "from_s"), finite(to_s, "to_s")
+    if not begin < end:
+        raise InputError(f"is {end:g}, not after from_s {begin:g}", "give a later end", field="to_s")
+    return begin, end
+
+
 def _overlap(begin_s: np.ndarray, end_s: np.ndarray, from_s: float, to_s: float) -> float:
-    if not from_s < to_s:
-        raise InputError(f"is {to_s:g}, not after from_s {from_s:g}", "give a later end", field="to_s")
+    from_s, to_s = window(from_s, to_s)
     inside = np.clip(end_s, from_s, to_s) - np.clip(begin_s, from_s, to_s)
     return float(np.nansum(inside)) / (to_s - from_s)

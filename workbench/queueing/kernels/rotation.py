@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.jit import kernel
-from workbench.queueing.policy.rotation import allowance, next_queue
+from workbench.queueing.policy.rotation import allowance, idle_walk, next_queue
 
 
 @kernel
@@ -15,8 +15,7 @@ def rotation(arrival_s, queue, queues, service_s, switch_s, discipline, start_s,
         switch_s: float64[m], time of each walk to the next queue, used over and over in order.
         discipline: number of a policy, see `policy.DISCIPLINES`.
 
-    The server walks on past empty queues. Where a whole round takes no time (switch-overs of 0, nobody there), it
-    stands still until the next arrival anywhere.
+    The server walks on past empty queues; `idle_walk` takes it through the time in which nobody is there.
     """
     head, end = np.zeros(queues, dtype=np.int64), np.zeros(queues, dtype=np.int64)
     for customer in range(queue.size):
@@ -46,12 +45,12 @@ def rotation(arrival_s, queue, queues, service_s, switch_s, discipline, start_s,
             allowed -= 1
             left -= 1
         now += switch_s[walk]
-        if switch_s[walk] > 0:
-            idle_visits = 0
         walk = walk + 1 if walk + 1 < switch_s.size else 0
         here = next_queue(here, queues)
         if idle_visits >= queues and left > 0:
-            now = _next_arrival(arrival_s, order, head, end)
+            soonest = _next_arrival(arrival_s, order, head, end)
+            if soonest > now:
+                now, here, walk = idle_walk(now, here, walk, soonest, queues, switch_s)
             idle_visits = 0
 
 

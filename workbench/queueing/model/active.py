@@ -9,6 +9,9 @@ from workbench.queueing.checking import levels, share, vector
 from workbench.queueing.kernels.at_once import count_probabilities
 from workbench.queueing.model.answer import Answer
 
+MOST_MODELS = 100_000
+"""Models whose number of active ones has a distribution that is computed in a second or two."""
+
 
 class ActiveModels(Answer):
     """The number of models that have a request in flight at a random instant.
@@ -58,7 +61,8 @@ def active_models(arrival_rates_per_s, active_s, models: int | None = None) -> A
     (46.2717, 58, (37, 56))
     """
     rates, times = vector(arrival_rates_per_s, "arrival_rates_per_s"), vector(active_s, "active_s", above=True)
-    count = max(rates.size, times.size) if models is None else levels(models, "models")
+    given = max(rates.size, times.size) if models is None else models
+    count = levels(given, "models", most=MOST_MODELS)
     for values, name in ((rates, "arrival_rates_per_s"), (times, "active_s")):
         if values.size not in (1, count):
             raise InputError(f"holds {values.size} numbers for {count} models", "give one, or one each", field=name)

@@ -7,7 +7,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.queueing.checking import vector
 from workbench.queueing.kernels.active import busy_periods
-from workbench.queueing.path import Customers, checked
+from workbench.queueing.path import Customers, checked, window
 
 
 class ActivePath(NamedTuple):
@@ -28,8 +28,7 @@ class ActivePath(NamedTuple):
 
     def shares(self, from_s: float, to_s: float) -> np.ndarray:
         """Share of the time between two instants with 0, 1, 2, … models active, float64."""
-        if not from_s < to_s:
-            raise InputError(f"is {to_s:g}, not after from_s {from_s:g}", "give a later end", field="to_s")
+        from_s, to_s = window(from_s, to_s)
         inside = (self.time_s > from_s) & (self.time_s < to_s)
         edges = np.concatenate([[from_s], self.time_s[inside], [to_s]])
         count = self.at(edges[:-1])
@@ -53,13 +52,19 @@ def active_path(customers: Customers, model) -> ActivePath:
     ([0.0, 1.0, 3.0, 6.5], [1, 2, 1, 0])
     """
     arrival, service = checked(customers)
-    owner = vector(model, "model", least=-np.inf)
-    if owner.size != arrival.size:
-        raise InputError(f"holds {owner.size} values for {arrival.size} arrivals", "give one each", field="model")
+    owner = checked_owners(model, arrival.size)
     order = np.lexsort((arrival, owner))
     begin, end = np.empty(arrival.size), np.empty(arrival.size)
     count = busy_periods(arrival[order], (arrival + service)[order], owner[order], begin, end)
     return path_of(begin[:count], end[:count])
+
+
+def checked_owners(model, requests: int) -> np.ndarray:
+    """Whose each request is, as float64[n], refused where there is not one each."""
+    owner = vector(model, "model", least=-np.inf)
+    if owner.size != requests:
+        raise InputError(f"holds {owner.size} values for {requests} arrivals", "give one each", field="model")
+    return owner
 
 
 def path_of(begin_s: np.ndarray, end_s: np.ndarray) -> ActivePath:

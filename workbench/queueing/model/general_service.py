@@ -1,7 +1,7 @@
 """M/G/1: one server, any service times."""
 
 from workbench.queueing.checking import arrival_rate, stable
-from workbench.queueing.distributions import Distribution, TwoMoments
+from workbench.queueing.distributions import Distribution, TwoMoments, distribution
 from workbench.queueing.model.answer import Waiting, line
 
 
@@ -40,6 +40,7 @@ def mg1(arrival_rate_per_s: float, service: Distribution) -> GeneralService:
     >>> round(mg1(0.8, Gamma(mean_s=1.0, scv=0.25)).mean_response_s, 12)
     3.5
     """
+    service = distribution(service, "service")
     arrivals, mean = arrival_rate(arrival_rate_per_s), service.mean_s
     load = stable("M/G/1", arrivals, 1 / mean)
     wait = arrivals * service.moment(2) / (2 * (1 - load))

@@ -1,7 +1,9 @@
 """How far the two-moment approximations miss where the exact answer is known."""
 
+import numpy as np
 import polars as pl
 
+from workbench.queueing.checking import server_count, vector
 from workbench.queueing.model.constant_service import mdc
 from workbench.queueing.model.gamma_arrivals import gimc
 from workbench.queueing.model.two_moments import Method, approximation, ggc
@@ -33,8 +35,12 @@ def known_errors(
     [-0.061]
     """
     chosen = approximation(method)
+    loads, servers, arrival_scvs = (
+        tuple(vector(values, name).tolist()) if np.size(values) else ()
+        for values, name in ((loads, "loads"), (servers, "servers"), (arrival_scvs, "arrival_scvs"))
+    )
     rows = []
-    for c in servers:
+    for c in map(server_count, servers):
         if chosen.one_server and c > 1:
             continue
         for load in loads:

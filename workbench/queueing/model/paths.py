@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.queueing.checking import not_negative, positive, server_count, vector, whole
+from workbench.queueing.checking import MOST_SERVERS, levels, not_negative, positive, server_count, vector, whole
 from workbench.queueing.kernels.first_come import first_come
 from workbench.queueing.kernels.lindley import lindley
 from workbench.queueing.kernels.rotation import rotation
@@ -78,7 +78,9 @@ def ordered_classes(service_rates_per_s, slots) -> tuple[np.ndarray, np.ndarray,
     if counts.size != rates.size:
         raise InputError(f"holds {counts.size} numbers for {rates.size} rates", "give one per rate", field="slots")
     order = np.array(fastest_first(rates))
-    return rates[order], np.array([whole(count, "slots") for count in counts[order]]), order
+    given = np.array([whole(count, "slots") for count in counts[order]], dtype=float)
+    levels(given.sum(), "slots", most=MOST_SERVERS)
+    return rates[order], given.astype(np.int64), order
 
 
 def processor_sharing_path(customers: Customers) -> Path:
@@ -106,14 +108,16 @@ def batched_path(
     """
     arrival, steps = checked(customers)
     progress = batch_progress(step_fixed_s, step_per_job_s, max_batch)
-    return _shared(arrival, steps, progress, NO_LIMIT if places is None else whole(places, "places", progress.size))
+    return _shared(
+        arrival, steps, progress, NO_LIMIT if places is None else levels(places, "places", progress.size, NO_LIMIT)
+    )
 
 
 def batch_progress(step_fixed_s: float, step_per_job_s: float, max_batch: int) -> np.ndarray:
     """Steps per second when 1 to B jobs run together."""
     fixed, each = not_negative(step_fixed_s, "step_fixed_s"), not_negative(step_per_job_s, "step_per_job_s")
     positive(fixed + each, "step_fixed_s + step_per_job_s")
-    return 1 / (fixed + each * np.arange(1.0, whole(max_batch, "max_batch") + 1))
+    return 1 / (fixed + each * np.arange(1.0, levels(max_batch, "max_batch") + 1))
 
 
 def _shared(arrival: np.ndarray, work: np.ndarray, progress: np.ndarray, places: int) -> Path:
@@ -152,4 +156,5 @@ def checked_rotation(queue, switch_s, customers: int) -> tuple[np.ndarray, np.nd
         raise InputError(
             f"does not hold {customers} whole numbers", "give the queue of each customer, counted from 0", field="queue"
         )
+    levels(given.max(), "queue", 0, MOST_SERVERS)
     return given.astype(np.int64), vector(switch_s, "switch_s")

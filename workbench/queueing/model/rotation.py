@@ -1,7 +1,7 @@
 """Polling: one server walks round several queues, and walking takes time."""
 
-from workbench.queueing.checking import Unstable, arrival_rate, stable, whole
-from workbench.queueing.distributions import Distribution
+from workbench.queueing.checking import MOST_SERVERS, Unstable, arrival_rate, levels, stable
+from workbench.queueing.distributions import Distribution, distribution
 from workbench.queueing.model.answer import Answer
 from workbench.queueing.policy import Discipline, check_discipline
 
@@ -56,7 +56,8 @@ def polling(
     >>> round(polling(4, 0.15, Exponential(mean_s=1.0), Deterministic(mean_s=0.1), "gated").mean_wait_s, 6)
     2.075
     """
-    n, rate = whole(queues, "queues"), arrival_rate(arrival_rate_per_s)
+    n, rate = levels(queues, "queues", most=MOST_SERVERS), arrival_rate(arrival_rate_per_s)
+    service, switchover = distribution(service, "service"), distribution(switchover, "switchover")
     check_discipline(discipline)
     total, walk = n * rate, switchover.mean_s
     load = stable(f"Polling of {n} queues", total, 1 / service.mean_s)

@@ -11,6 +11,7 @@ from workbench.queueing.kernels.erlang import erlang_c
 from workbench.queueing.kernels.gamma_arrivals import idle_root, wait_probability
 from workbench.queueing.model.answer import Waiting, line
 from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s
+from workbench.records import shown
 
 _WITNESSES = (
     "exact M/D/c and gamma/M/c at loads of 0.8 and more, up to 16 servers, SCV of gaps 0.25 to 4; "
@@ -126,8 +127,8 @@ APPROXIMATIONS: dict[Method, Approximation] = {
 
 def approximation(method: str) -> Approximation:
     """A formula by name, or `UnknownName`."""
-    if method not in APPROXIMATIONS:
-        raise UnknownName("approximation", str(method), APPROXIMATIONS)
+    if not isinstance(method, str) or method not in APPROXIMATIONS:
+        raise UnknownName("approximation", shown(method), APPROXIMATIONS)
     return APPROXIMATIONS[method]
 
 

@@ -11,8 +11,9 @@ from workbench.queueing.kernels.levels import level_probabilities
 from workbench.queueing.model.answer import Answer, Waiting, line
 from workbench.queueing.policy import fastest_first
 
-MOST_STATES = 50_000
-"""States of the exact chain that still solve in a few seconds."""
+MOST_STATES, WIDEST_CUT = 50_000, 2_500
+"""States of the exact chain, and of the smallest cut across it, that still solve in a few seconds: the work grows with
+the cube of the cut, which many classes of few slots make wide."""
 
 _DISPATCH = "arrivals to the fastest free server"
 
@@ -84,7 +85,7 @@ def fastest_free(arrival_rate_per_s: float, service_rates_per_s, slots=None) -> 
         slots: slots of each class, one each if left out.
 
     Raises:
-        `UserError` where the chain would have more than 50,000 states.
+        `UserError` where the chain would have more than 50,000 states, or a cut across it more than 2,500.
 
     >>> pair = fastest_free(1.5, [2.0, 1.0])
     >>> round(pair.mean_in_system, 9), round(pair.mean_response_s, 9)
@@ -96,6 +97,11 @@ def fastest_free(arrival_rate_per_s: float, service_rates_per_s, slots=None) -> 
         raise UserError(
             f"The exact chain of these classes has {states:,} states, and {MOST_STATES:,} is the most that is solved; "
             "take fastest_free_bounds or a sample path."
+        )
+    if (cut := states // (int(given.slots.max()) + 1)) > WIDEST_CUT:
+        raise UserError(
+            f"The exact chain of these {given.slots.size} classes is {cut:,} states wide, and {WIDEST_CUT:,} is the "
+            "most that is solved in seconds; take fewer classes, fastest_free_bounds or a sample path."
         )
     order = np.array(fastest_first(given.rates_per_s))
     busy, weight = _below_full(given.arrival_rate_per_s, given.rates_per_s[order], given.slots[order])

@@ -6,6 +6,7 @@ from workbench.queueing.policy.rotation import (
     Discipline,
     allowance,
     check_discipline,
+    idle_walk,
     next_queue,
 )
 
@@ -15,6 +16,7 @@ __all__ = [
     "allowance",
     "check_discipline",
     "fastest_first",
+    "idle_walk",
     "next_queue",
     "pick_fastest_free",
 ]

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from workbench.queueing.model.active_path import ActivePath
+from workbench.queueing.model.active_path import ActivePath, checked_owners
 from workbench.queueing.path import Customers, checked
 from workbench.queueing.simulated.clock import Clock
 
@@ -15,7 +15,7 @@ _ARRIVES, _ENDS = 2, 3
 def simulate_active(customers: Customers, model) -> ActivePath:
     """The path of `active_path`, by simulation."""
     arrival, service = checked(customers)
-    owner = np.asarray(model).tolist()
+    owner = checked_owners(model, arrival.size).tolist()
     inside: Counter = Counter()
     seen: list[tuple[float, int]] = []
     clock = Clock()

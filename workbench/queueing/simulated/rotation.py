@@ -6,7 +6,7 @@ import numpy as np
 
 from workbench.queueing.model.paths import checked_rotation
 from workbench.queueing.path import Customers, Path, checked
-from workbench.queueing.policy import Discipline, allowance, check_discipline, next_queue
+from workbench.queueing.policy import Discipline, allowance, check_discipline, idle_walk, next_queue
 from workbench.queueing.simulated.clock import Clock
 
 _ARRIVES, _SERVER = 2, 3
@@ -29,7 +29,7 @@ def simulate_rotation(customers: Customers, queue, switch_s, discipline: Discipl
 
     def serve():
         nonlocal someone
-        here, walked, idle_visits, left = 0, 0, 0, arrival.size
+        here, walk, idle_visits, left = 0, 0, 0, arrival.size
         yield clock.at(0.0, _SERVER)
         while left:
             line = lines[here]
@@ -42,17 +42,16 @@ def simulate_rotation(customers: Customers, queue, switch_s, discipline: Discipl
                 yield clock.at(finish[customer], _SERVER)
                 allowed -= 1
                 left -= 1
-            walk = walks[walked % walks.size]
-            walked += 1
-            if walk:
-                idle_visits = 0
-                yield clock.at(clock.now + walk, _SERVER)
+            yield clock.at(clock.now + walks[walk], _SERVER)
+            walk = walk + 1 if walk + 1 < walks.size else 0
             here = next_queue(here, len(lines))
             if idle_visits >= len(lines) and left:
                 idle_visits = 0
-                someone = clock.event()
-                yield someone
-                yield clock.at(clock.now, _SERVER)  # after all who arrive at that instant
+                if not any(lines):
+                    since_s, someone = clock.now, clock.event()
+                    yield someone
+                    now_s, here, walk = idle_walk(since_s, here, walk, clock.now, len(lines), walks)
+                    yield clock.at(now_s, _SERVER)  # after all who arrive at that instant
 
     clock.process(clock.arrivals(arrival, _ARRIVES, meet))
     clock.process(serve())

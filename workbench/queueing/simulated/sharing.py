@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from workbench.queueing.checking import whole
+from workbench.queueing.checking import levels
 from workbench.queueing.model.paths import NO_LIMIT, batch_progress
 from workbench.queueing.path import Customers, Path, checked
 from workbench.queueing.simulated.clock import Clock
@@ -55,8 +55,7 @@ class _SharedServer:
             self.fill()
 
 
-def _run(customers: Customers, progress_per_s: np.ndarray, places: int) -> Path:
-    arrival, work = checked(customers)
+def _run(arrival: np.ndarray, work: np.ndarray, progress_per_s: np.ndarray, places: int) -> Path:
     clock = Clock()
     server = _SharedServer(clock, work, progress_per_s, places)
     clock.process(clock.arrivals(arrival, _ARRIVES, server.meet))
@@ -66,7 +65,8 @@ def _run(customers: Customers, progress_per_s: np.ndarray, places: int) -> Path:
 
 def simulate_processor_sharing(customers: Customers) -> Path:
     """The path of `processor_sharing_path`, by simulation."""
-    return _run(customers, 1 / np.arange(1.0, len(customers.arrival_s) + 1), NO_LIMIT)
+    arrival, work = checked(customers)
+    return _run(arrival, work, 1 / np.arange(1.0, arrival.size + 1), NO_LIMIT)
 
 
 def simulate_batched(
@@ -74,4 +74,6 @@ def simulate_batched(
 ) -> Path:
     """The path of `batched_path`, by simulation."""
     progress = batch_progress(step_fixed_s, step_per_job_s, max_batch)
-    return _run(customers, progress, NO_LIMIT if places is None else whole(places, "places", progress.size))
+    return _run(
+        *checked(customers), progress, NO_LIMIT if places is None else levels(places, "places", progress.size, NO_LIMIT)
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from workbench.errors import InputError
-from workbench.queueing.checking import share
+from workbench.queueing.checking import finite, share
 from workbench.queueing.statistics.intervals import Interval
 from workbench.records import Record
 
@@ -48,6 +48,9 @@ def coverage(intervals: Sequence[Interval], true_value: float, band_confidence: 
     >>> coverage([sure] * 95 + [Interval(mean=2.0, half_width=0.5, confidence=0.95, count=10)] * 5, 1.2).kept
     True
     """
+    if not isinstance(intervals, Sequence) or not all(isinstance(each, Interval) for each in intervals):
+        raise InputError("is no list of intervals", "give what student_interval or batch_means made", field="intervals")
+    finite(true_value, "true_value")
     promises = {interval.confidence for interval in intervals}
     if len(promises) != 1:
         raise InputError(f"have {len(promises)} confidences", "give intervals of one confidence", field="intervals")

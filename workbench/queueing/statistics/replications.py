@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from workbench.errors import WorkbenchError
-from workbench.queueing.checking import whole
+from workbench.errors import InputError, WorkbenchError
+from workbench.queueing.checking import levels
 from workbench.queueing.statistics.intervals import Interval, student_interval
 from workbench.records import Record
+from workbench.workloads.generators.streams import root_of
 
-Seed = int | np.random.SeedSequence
+MOST_REPLICATIONS = 1_000_000
+"""Replications whose seeds are still made at once."""
 
 
 class Replications(Record):
@@ -30,7 +32,8 @@ class Replications(Record):
 
 def replication_seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:
     """Independent seeds, the first ones the same however many are asked for."""
-    return [np.random.SeedSequence(seed, spawn_key=(run,)) for run in range(whole(replications, "replications"))]
+    root, count = root_of(seed), levels(replications, "replications", most=MOST_REPLICATIONS)
+    return [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run)) for run in range(count)]
 
 
 def replicate(
@@ -48,6 +51,8 @@ def replicate(
     >>> replicate(coin, 3, seed=1).values == replicate(coin, 3, seed=1).values
     True
     """
+    if not callable(run):
+        raise InputError(f"is a {type(run).__name__}", "give a function of a seed", field="run")
     rows = []
     for child in replication_seeds(seed, replications):
         found = run(child)

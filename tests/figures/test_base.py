@@ -45,9 +45,10 @@ def test_the_legend_has_room_of_its_own(id):
 
 @pytest.mark.parametrize("id", IDS)
 def test_axes_are_named(id):
-    figure = draw(running.run(spec.find(id), {}, backends=spec.find(id).backends[0], quick=True)).to_dict()
-    named = [axis.get("title", {}).get("text") for name, axis in figure["layout"].items() if name.startswith("yaxis")]
-    assert any(named)
+    """In every panel the axis of the numbers says what they are: across where bars lie, else up."""
+    layout = draw(running.run(spec.find(id), {}, backends=spec.find(id).backends[0], quick=True)).to_dict()["layout"]
+    titled = {name[1:] for name, axis in layout.items() if "axis" in name and axis.get("title", {}).get("text")}
+    assert titled == {name[1:] for name in layout if name.startswith("yaxis")}
 
 
 def test_settle_grows_with_the_legend():

@@ -16,6 +16,10 @@ _SHADES = dict.fromkeys(READINGS, "#8c8c8c") | {
 }
 
 
+LONG = 40
+"""Letters from which on a cell of a table asks for room."""
+
+
 def escape(text: object) -> str:
     """A text from data, safe inside markup."""
     return html.escape(str(text))
@@ -43,7 +47,10 @@ def table_html(table: pl.DataFrame, caption: str, columns: Sequence[str] | None 
             style = "text-align:left;vertical-align:top;padding:2px 8px"
             if name == shade:
                 style += f";color:{_SHADES.get(str(value), 'inherit')};font-weight:600;white-space:nowrap"
-            cells.append(f'<td style="{style}">{escape(number(value))}</td>')
+            text = number(value)
+            if len(text) > LONG:
+                style += ";min-width:16em"  # else a narrow page breaks it into lines of one word
+            cells.append(f'<td style="{style}">{escape(text)}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:13px;line-height:1.35">'

@@ -7,6 +7,10 @@ TORCH := $(shell grep '^torch==' constraints.txt)
 HAVE = $$($(BIN)/python -c 'from importlib.metadata import version; print("torch==" + version("torch").split("+")[0])' 2>/dev/null)
 OLD = import sys; sys.exit(sys.version_info >= (3, 11))
 
+# Tests in which kernels run on arrays of all sizes; with bounds checked, a kernel that reads or writes beside them fails.
+KERNELS := $(addprefix tests/transfer/,test_kernels.py test_arrivals.py test_k_way.py test_hand_made.py) \
+	$(addprefix tests/queueing/,test_kernels.py test_paths.py test_active_path.py) tests/latency/test_kernels.py
+
 # Tests of what should work, or say how to add torch, in a Python that has none.
 TORCHLESS := tests/test_face.py tests/catalogue/test_recorded.py tests/executor tests/profiles/test_measure.py workbench
 
@@ -26,8 +30,8 @@ test: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
-	$(BIN)/python -m pytest -q -m "not real and not notebook and not ui"
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q tests/transfer/test_kernels.py
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not real and not notebook and not ui"
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(KERNELS)
 	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -m "not real and not notebook and not ui" $(TORCHLESS)
 	$(BIN)/python -m pytest -q -m "real or notebook or ui"
 

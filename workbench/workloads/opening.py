@@ -129,12 +129,11 @@ def _at_caps(found: Trace, facts: TraceFacts) -> pl.DataFrame:
     for cap in facts.caps:
         count = int(found.requests[cap.field].is_between(cap.low, cap.high).sum())
         if count:
-            defect, handling = (
-                f"{cap.field} cut off at {cap.low:,} to {cap.high:,}",
-                "kept; fit no unbounded tail to it",
-            )
-            if cap.end == "shortest":
-                defect, handling = f"{cap.field} at the floor of {cap.low:,}", "kept; no output is shorter"
+            if cap.end == "longest":
+                defect = f"{cap.field} cut off at {cap.low:,} to {cap.high:,}"
+                handling = "kept; fit no unbounded tail to it"
+            else:
+                defect, handling = f"{cap.field} at the floor of {cap.low:,}", "kept; the service gave no fewer"
             rows.append(Defect(defect=defect, rows=count, handling=handling).model_dump())
     return pl.DataFrame(rows, schema=found.defects.schema)
 

@@ -83,6 +83,12 @@ def test_a_decode_that_sits_out_takes_no_second_block():
     equal(run.segments, [[0, 0, 1, 0, 0], [0, 1, 1, 0, 2], [1, 0, 1, 0, 1], [1, 1, 1, 0, 3]])
 
 
+def test_those_who_sit_out_twice_keep_their_place():
+    """The second sits out once for the budget and once for a prompt, and still decodes before the third."""
+    run = simulate(cluster([asked(0, 1, 2), asked(0, 1, 2), asked(2.5, 1, 2)], [place(budget=1, apart=1)]))
+    equal(run.finish_s, [3, 5, 6])
+
+
 def test_prefill_apart_from_decodes():
     """One second a step and one a token that decodes read: only those that take part read."""
     requests, form = [asked(0, 2, 3), asked(0.5, 4, 1)], ((1, 0, 0, 1, 0), (0,) * 5)

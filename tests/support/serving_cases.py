@@ -102,6 +102,35 @@ def _any_failures(rng, instance, end_s, grid):
             return
 
 
+def busy_scenario(rng: np.random.Generator) -> Lowered:
+    """Hundreds of long requests on up to twelve instances whose memory just suffices, with failures between them."""
+    count, size, dyadic = int(rng.integers(200, 600)), int(rng.choice([1, 4, 12])), bool(rng.integers(2))
+    arrival_s = np.cumsum(rng.exponential(1 / (size * rng.choice([2, 8, 20])), count))
+    arrival_s = np.round(64 * (arrival_s - arrival_s[0])) / 64 if dyadic else arrival_s - arrival_s[0]
+    prompts = np.minimum(1 + rng.lognormal(4.5, 1, count).astype(int), 2000)
+    outputs = np.minimum(rng.geometric(1 / 100, count), 600) - 1
+    requests = list(map(asked, arrival_s, prompts, outputs, np.zeros(count, dtype=int), rng.random((count, 2))))
+    compute, memory = (6e-3, 40e-6, 1e-9, 30e-9, 20e-6), (5e-3, 1e-5, 0.0, 1e-7, 1e-5)
+    if dyadic:
+        compute, memory = (2**-6, 2**-12, 0.0, 2**-20, 2**-13), (2**-7, 0.0, 0.0, 2**-18, 0.0)
+    places = []
+    for _ in range(size):
+        block = int(rng.choice([1, 16, 64]))
+        places.append(
+            place(
+                limit=int(rng.choice([16, NO_LIMIT])),
+                slots=int(rng.choice([8, 64, 256])),
+                budget=int(rng.choice([256, 2048])),
+                chunk=int(rng.choice([128, 2048])),
+                block=block,
+                blocks=int(np.ceil(2700 * rng.choice([1.2, 3, 10]) / block)),
+                form=(compute, memory),
+            )
+        )
+    failures = sorted(row for j in range(size) for row in _any_failures(rng, j, float(arrival_s[-1]), dyadic))
+    return cluster(requests, places, failures, int(rng.integers(6)))
+
+
 @st.composite
 def small_scenarios(draw) -> Lowered:
     """A few requests on up to three instances, drawn number by number, so that what fails shrinks to a small case."""

@@ -425,6 +425,14 @@ def test_a_paper_that_is_no_name_is_refused_in_one_sentence(paper):
         Browser(paper)
 
 
+@pytest.mark.parametrize("id", ["theory/multicast", "blitzscale/fig14", "lambdascale/reorder"])
+def test_what_is_shown_first_is_in_the_widget_when_the_browser_hears_of_it(id):
+    """Traces that are added later travel as messages, which a browser that still loads plotly does not hear."""
+    figure = explore(id)._figure
+    assert len(figure._widget_data) == len(figure.data) > 0
+    assert figure._widget_layout["title"]["text"] == figure.layout.title.text
+
+
 def test_figures_have_the_projects_template_and_no_upload_button():
     """A new `FigureWidget` brings plotly's own template along: a white box in a dark notebook."""
     explorer = explore("lambdascale/block-count")

@@ -1,17 +1,21 @@
 """The explorer of one experiment: controls generated from its parameters, and a figure that follows them."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
+import plotly.graph_objects as go
 
 from workbench.catalogue import running
+from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
 from workbench.explore.background import Background
 from workbench.explore.closing import close_tree
 from workbench.explore.controls import Control
-from workbench.explore.live import Polish, follow, guard, live
+from workbench.explore.live import EMPTY, Polish, follow, guard, live
 from workbench.explore.turns import real_turn
 from workbench.figures import sketch
 from workbench.figures.base import WORDS
@@ -33,7 +37,6 @@ class Explorer:
         self._message = w.HTML()
         self._status = w.HTML()
         self._below = w.HTML()
-        self._figure = live()
         self._stop_button = w.Button(description="Stop", disabled=True, icon="stop", tooltip="Stop what is running")
         self._background = Background(self._message, self._status, self._stop_button)
         values = self.spec.bind(parameters)
@@ -45,8 +48,8 @@ class Explorer:
         for control in self.controls.values():
             control.value.observe(self._guard(self._moved), names="value")
         self.buttons = {name: self._button(name) for name in self._extra()}
+        self._figure = self._first_figure()
         self.widget = self._layout()
-        self._guard(self._moved)(None)
 
     def values(self) -> dict[str, Any]:
         """The parameters as the controls stand."""
@@ -68,17 +71,29 @@ class Explorer:
     def _extra(self) -> list[str]:
         return [name for name in self.spec.backends if name not in self._instant()]
 
+    def _first_figure(self) -> go.FigureWidget:
+        begun: list[dict[str, Any]] = []
+        self._guard(lambda: self._answer(begun.append))()
+        return live(*begun)
+
     def _moved(self, _change) -> None:
+        self._answer(self._redraw)
+
+    def _answer(self, draw: Callable[[dict[str, Any]], object]) -> None:
         self._background.overtake()
         if self._instant():
-            self._show(running.run(self.spec, self.values(), backends=self._instant()))
+            self._show(running.run(self.spec, self.values(), backends=self._instant()), draw)
         else:
-            self._figure.data, self._below.value = [], ""
+            draw(EMPTY)
+            self._below.value = ""
             self._status.value = "<em>Press a button to run with these settings.</em>"
 
-    def _show(self, outcome) -> None:
-        follow(self._figure, sketch(outcome))
+    def _show(self, outcome: Outcome, draw: Callable[[dict[str, Any]], object]) -> None:
+        draw(sketch(outcome))
         self._below.value = below_html(outcome, all_sources(outcome))
+
+    def _redraw(self, sketched: dict[str, Any]) -> None:
+        follow(self._figure, sketched)
 
     def _button(self, backend: str) -> w.Button:
         words = {"simpy": "Simulate", "compiled": "Simulate (compiled)", "torch": "Run for real", "analytic": "Compute"}
@@ -107,7 +122,9 @@ class Explorer:
             with real_turn(stop, tell) if backend == "torch" else nullcontext():
                 return running.run(self.spec, values, backends=names, stop=stop, progress=tell)
 
-        self._background.start(work, self._show, f"Running by {WORDS[backend]}, {self._about(backend)} …")
+        self._background.start(
+            work, partial(self._show, draw=self._redraw), f"Running by {WORDS[backend]}, {self._about(backend)} …"
+        )
 
     def _layout(self) -> w.Widget:
         head = w.HTML(

@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anywidget
@@ -37,14 +37,22 @@ class Polish(anywidget.AnyWidget):
     """
 
 
-def live() -> go.FigureWidget:
-    """An empty `FigureWidget` that follows the width of its container (needs `Polish` on the page to begin with)."""
-    widget = go.FigureWidget(layout={"template": TEMPLATE})
+EMPTY = {"data": [], "layout": {"template": TEMPLATE}}
+"""The sketch of nothing."""
+
+
+def live(sketch: Mapping[str, Any] = EMPTY) -> go.FigureWidget:
+    """A `FigureWidget` that follows the width of its container (needs `Polish` on the page to begin with).
+
+    What it shows first has to be given here: the browser hears of a widget at once, but loads plotly for it (5 MB) only
+    then, and what is added meanwhile is lost, so that a busy machine would show an empty figure.
+    """
+    widget = go.FigureWidget(data=sketch["data"], layout=sketch["layout"])
     widget._config = dict(BUTTONS)
     return widget
 
 
-def follow(widget: go.FigureWidget, sketch: dict[str, Any]) -> None:
+def follow(widget: go.FigureWidget, sketch: Mapping[str, Any]) -> None:
     """Make a shown figure look like a sketch (`figures.sketch`), moving its traces where they are of the same kinds."""
     traces, layout = sketch["data"], dict(sketch["layout"])
     same = [old.type for old in widget.data] == [new["type"] for new in traces]

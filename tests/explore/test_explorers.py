@@ -14,6 +14,7 @@ from workbench.explore.controls import Control
 from workbench.explore.explorer import Explorer
 from workbench.explore.live import guard
 from workbench.explore.turns import real_turn
+from workbench.figures.text import escape
 
 IDS = list(spec.all_specs())
 
@@ -292,7 +293,7 @@ def test_a_label_stands_above_what_it_names_and_play_on_a_line_of_its_own(id):
         if isinstance(control.widget, w.Checkbox):
             continue
         label, row, *below = control.widget.children
-        assert label.value.startswith(control.parameter.about.label)
+        assert escape(control.parameter.about.label) in label.value
         assert below == ([control.play] if control.play else [])
         if control.slider:
             assert row.children == (control.slider, control.value)

@@ -183,7 +183,7 @@ def wait_redrawn(page, before, index=0, timeout_ms=15_000):
 
 def slider(page, description):
     """The handle of the slider below the visible label `description`."""
-    box = page.locator(".workbench-control").filter(has=page.locator(".widget-label", has_text=description)).first
+    box = page.locator(".workbench-control").filter(has=page.locator(".workbench-label", has_text=description)).first
     return box.locator(".noUi-handle").first
 
 

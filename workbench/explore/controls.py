@@ -9,6 +9,7 @@ import polars as pl
 from workbench import profiles, workloads
 from workbench.catalogue.parameters import Parameter
 from workbench.errors import UserError
+from workbench.figures.text import escape
 
 _STYLE = {"description_width": "initial"}
 TRACK_PIXELS = 120
@@ -41,13 +42,18 @@ class Control:
             self.play = _play_button(self.slider) if about.play else None
         self.value.tooltip = label
         row = w.HBox([self.slider, self.value], layout=w.Layout(width="100%")) if self.slider else self.value
-        lines = [w.Label(label, layout=w.Layout(height="22px")), row, *([self.play] if self.play else [])]
+        lines = [_label(label), row, *([self.play] if self.play else [])]
         self.widget = w.VBox(lines, layout=w.Layout(width="100%"))
         self.widget.add_class("workbench-control")
 
     def get(self) -> Any:
         """The parameter's present value."""
         return self.value.value
+
+
+def _label(text: str) -> w.HTML:
+    """A label that breaks into lines where it is too long; `Polish` finds it by its class."""
+    return w.HTML(f'<div class="workbench-label" style="line-height:1.4;padding-top:4px">{escape(text)}</div>')
 
 
 def _wide() -> w.Layout:

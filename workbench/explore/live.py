@@ -24,7 +24,7 @@ class Polish(anywidget.AnyWidget):
     _esm = """
     export default { render({ el }) {
       const name = () => document.querySelectorAll('.workbench-control').forEach(control => {
-        const label = control.querySelector('.widget-label');
+        const label = control.querySelector('.workbench-label');
         const named = control.querySelectorAll('[role=slider], input, select');
         if (label) named.forEach(e => e.setAttribute('aria-label', label.textContent));
       });

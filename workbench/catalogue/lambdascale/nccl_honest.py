@@ -84,7 +84,7 @@ def nccl_honest(
     slowest_link_share: Annotated[
         float,
         Par(
-            "Slowest link of the ring, which paces all ranks, share of the others",
+            "Slowest link, share of the others (all ranks)",
             low=0.1,
             high=1.0,
             step=0.01,

@@ -48,6 +48,23 @@ def judge(draft: Draft) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
+def against_measurements(
+    draft: Draft, claim: str, measured: str, ours: float | str, target: float, reading: Reading, why: str
+) -> Verdict:
+    """A verdict about an error against measured data, which should be at most `target`; its reading is given."""
+    return Verdict(
+        claim=claim,
+        published=measured,
+        ours=ours,
+        tolerance=(0.0, target),
+        strength="band",
+        verdict=reading,
+        reason=why,
+        mode=draft.mode,
+        seeds=draft.seeds,
+    )
+
+
 class Ours:
     """Our headline numbers, looked up by series and x: one value a replication, of the first backend that gives it."""
 

@@ -165,11 +165,6 @@ class Model(Record):
         return self._bytes(self.embedding_parameters)
 
     @property
-    def head_bytes(self) -> int:
-        """Bytes behind the last layer (final norm, output matrix)."""
-        return self._bytes(self.head_parameters)
-
-    @property
     def kv_bytes_per_token_per_layer(self) -> float:
         """Bytes one token adds to the KV cache of one layer."""
         if self.latent_attention is not None:

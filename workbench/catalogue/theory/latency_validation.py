@@ -7,7 +7,7 @@ import polars as pl
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
-from workbench.catalogue.judging import Draft
+from workbench.catalogue.judging import Draft, against_measurements
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
 from workbench.errors import MissingData
@@ -78,17 +78,7 @@ def _verdict(draft: Draft, row: dict[str, Any], name: str, way: str, classes: pl
         if classes is not None and len(classes) > 1:
             parts = [f"{item['shape']} {item[f'{way}_error']:.1%}" for item in classes.to_dicts()]
             why += f"; by shape the error is {', '.join(parts)}"
-    return Verdict(
-        claim=f"{name}: median error, {way}",
-        published="measured times",
-        ours=error,
-        tolerance=(0.0, target),
-        strength="band",
-        verdict=reading,
-        reason=why,
-        mode=draft.mode,
-        seeds=draft.seeds,
-    )
+    return against_measurements(draft, f"{name}: median error, {way}", "measured times", error, target, reading, why)
 
 
 @experiment(

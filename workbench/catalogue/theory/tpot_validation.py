@@ -7,13 +7,15 @@ import polars as pl
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
-from workbench.catalogue.judging import Draft
+from workbench.catalogue.judging import Draft, against_measurements
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
 from workbench.catalogue.theory.latency_validation import measured_or_recorded
 from workbench.errors import MissingData
 from workbench.latency.validation import tpot_errors, tpot_points
 from workbench.results import Reading, Verdict, read_against
+
+_MEASURED = "measured TPOT"
 
 WAYS = {
     "in_sample": ("in sample", 0.10),
@@ -50,7 +52,7 @@ def _judge(draft: Draft) -> list[Verdict]:
                 found.append(_verdict(draft, row, claim, error, row[f"{way}_signed"], target, way))
             elif way == "in_sample":
                 why = f"{row['points']} points are too few for five coefficients"
-                found.append(_made(draft, claim, "", target, "not possible", why))
+                found.append(against_measurements(draft, claim, _MEASURED, "", target, "not possible", why))
     return found
 
 
@@ -66,21 +68,7 @@ def _verdict(
         reading, why = "fitted", f"{how}; {why}"
     else:
         why += ". Assumed here: time grows linearly in weights, cache, prompts and clients read or served"
-    return _made(draft, claim, error, target, reading, why)
-
-
-def _made(draft: Draft, claim: str, ours: float | str, target: float, reading: Reading, why: str) -> Verdict:
-    return Verdict(
-        claim=claim,
-        published="measured TPOT",
-        ours=ours,
-        tolerance=(0.0, target),
-        strength="band",
-        verdict=reading,
-        reason=why,
-        mode=draft.mode,
-        seeds=draft.seeds,
-    )
+    return against_measurements(draft, claim, _MEASURED, error, target, reading, why)
 
 
 @experiment(

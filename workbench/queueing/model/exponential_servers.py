@@ -7,31 +7,24 @@ import numpy as np
 from workbench.queueing.checking import arrival_rate, more_servers, positive, server_count, stable, whole
 from workbench.queueing.kernels import erlang
 from workbench.queueing.kernels.levels import level_probabilities
-from workbench.queueing.model.answer import Waiting, line
-from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s, quantile_of, response_exceeds
+from workbench.queueing.model.answer import line
+from workbench.queueing.model.delayed import ExponentiallyDelayed
 
 _SOURCE = "Erlang 1917; Gross & Harris, Fundamentals of Queueing Theory; Kleinrock, Queueing Systems 1"
 
 
-class ExponentialServers(Waiting):
+class ExponentialServers(ExponentiallyDelayed):
     """M/M/c in its steady state.
 
     Attributes:
-        service_rate_per_s: μ, what one server completes while busy.
-        servers: c.
         offered_load: a = λ/μ, the mean number of busy servers.
         erlang_b: share that c servers without a queue would turn away.
         wait_probability: Erlang C, share of customers that wait.
-        mean_wait_of_delayed_s: mean wait of those who wait.
         ln_empty_probability: natural logarithm of P(nobody in the system), which itself may be as small as e^-10000.
     """
 
-    service_rate_per_s: float
-    servers: int
     offered_load: float
     erlang_b: float
-    wait_probability: float
-    mean_wait_of_delayed_s: float
     ln_empty_probability: float
 
     @property
@@ -43,23 +36,6 @@ class ExponentialServers(Waiting):
     def wait_variance_s2(self) -> float:
         """Variance of the wait."""
         return self.wait_probability * (2 - self.wait_probability) * self.mean_wait_of_delayed_s**2
-
-    def wait_exceeds(self, wait_s: float) -> float:
-        """P(wait > t)."""
-        return delayed_exceeds(self.wait_probability, 1 / self.mean_wait_of_delayed_s, wait_s)
-
-    def wait_quantile_s(self, part: float) -> float:
-        """The wait that this share of customers does not exceed."""
-        return delayed_quantile_s(self.wait_probability, 1 / self.mean_wait_of_delayed_s, part)
-
-    def response_exceeds(self, response_s: float) -> float:
-        """P(wait and service together > t)."""
-        rate = 1 / self.mean_wait_of_delayed_s
-        return response_exceeds(self.wait_probability, rate, self.service_rate_per_s, response_s)
-
-    def response_quantile_s(self, part: float) -> float:
-        """The time in the system that this share of customers does not exceed."""
-        return quantile_of(self.response_exceeds, part, self.mean_response_s)
 
     @property
     def response_variance_s2(self) -> float:

@@ -2,45 +2,20 @@
 
 from workbench.queueing.checking import arrival_rate, more_servers, not_negative, positive, server_count, stable
 from workbench.queueing.kernels import gamma_arrivals
-from workbench.queueing.model.answer import Waiting, line
-from workbench.queueing.model.tails import delayed_exceeds, delayed_quantile_s, quantile_of, response_exceeds
+from workbench.queueing.model.answer import line
+from workbench.queueing.model.delayed import ExponentiallyDelayed
 
 
-class GammaArrivals(Waiting):
+class GammaArrivals(ExponentiallyDelayed):
     """GI/M/c with gamma gaps in its steady state, as arriving customers see it.
 
     Attributes:
         arrival_scv: squared coefficient of variation of the gaps; 1 is Poisson, 0 a clock.
-        service_rate_per_s: μ of each server.
-        servers: c.
         sigma: σ, the ratio of the geometric tail that arrivals see.
-        wait_probability: share of customers that wait.
-        mean_wait_of_delayed_s: mean wait of those who wait.
     """
 
     arrival_scv: float
-    service_rate_per_s: float
-    servers: int
     sigma: float
-    wait_probability: float
-    mean_wait_of_delayed_s: float
-
-    def wait_exceeds(self, wait_s: float) -> float:
-        """P(wait > t)."""
-        return delayed_exceeds(self.wait_probability, 1 / self.mean_wait_of_delayed_s, wait_s)
-
-    def wait_quantile_s(self, part: float) -> float:
-        """The wait that this share of customers does not exceed."""
-        return delayed_quantile_s(self.wait_probability, 1 / self.mean_wait_of_delayed_s, part)
-
-    def response_exceeds(self, response_s: float) -> float:
-        """P(wait and service together > t)."""
-        rate = 1 / self.mean_wait_of_delayed_s
-        return response_exceeds(self.wait_probability, rate, self.service_rate_per_s, response_s)
-
-    def response_quantile_s(self, part: float) -> float:
-        """The time in the system that this share of customers does not exceed."""
-        return quantile_of(self.response_exceeds, part, self.mean_response_s)
 
 
 def gimc(arrival_rate_per_s: float, arrival_scv: float, service_rate_per_s: float, servers: int) -> GammaArrivals:

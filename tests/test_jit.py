@@ -1,10 +1,14 @@
 """The compiled cache cannot go stale: its key covers every workbench file a kernel imports, transitively."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
+import pytest
 from numba.core import config
 
 from workbench import jit
@@ -83,8 +87,9 @@ def test_the_folder_of_machine_code_is_the_one_that_numba_uses(tmp_path, monkeyp
     assert len(list((tmp_path / "numba").rglob("*.nbi"))) == 1
 
 
-def test_kernels_are_registered_and_say_whether_they_are_compiled(monkeypatch):
+def test_kernels_are_registered_and_say_whether_they_are_compiled(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "_KERNELS", {})
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
 
     @jit.kernel
     def idle(x):
@@ -95,6 +100,25 @@ def test_kernels_are_registered_and_say_whether_they_are_compiled(monkeypatch):
     assert not jit.is_compiled(name)
     idle(1.0)
     assert jit.is_compiled(name)
+
+
+def test_a_lean_kernel_computes_the_same_and_makes_no_array(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+
+    def last_row(table):
+        row = table[-1]
+        row[0] += 1.0
+        return row.sum()
+
+    @jit.lean_kernel
+    def makes_one(count):
+        return np.zeros(count).sum()
+
+    tables = [np.arange(6.0).reshape(3, 2) for _ in range(2)]
+    assert jit.lean_kernel(last_row)(tables[0]) == jit.kernel(last_row)(tables[1]) == 10.0
+    assert (tables[0] == tables[1]).all()
+    with pytest.raises(numba.TypingError):
+        makes_one(3)
 
 
 def test_a_kernel_that_lies_on_disk_counts_as_compiled(tmp_path, monkeypatch):
@@ -130,7 +154,8 @@ def test_warm_compiles_every_kernel_and_names_the_folder(tmp_path):
     assert done.returncode == 0, done.stderr
     sentence, without = done.stdout.splitlines()
     assert without == "[]"
-    decorated = sum(path.read_text().count("\n@kernel\n") for path in Path(jit.__file__).parent.rglob("*.py"))
+    files = Path(jit.__file__).parent.rglob("*.py")
+    decorated = sum(len(re.findall(r"\n@(?:lean_)?kernel\n", path.read_text())) for path in files)
     assert decorated > 50
     assert sentence == f"All {decorated} kernels are compiled; they lie in {place}."
     assert len(list(place.rglob("*.nbi"))) == decorated
@@ -147,7 +172,7 @@ def test_warm_says_which_kernels_no_example_reaches(monkeypatch, capsys):
     warming.load_kernels()
     forgotten_name = next(name for name in jit.kernels() if name.endswith("forgotten"))
     monkeypatch.setattr(jit, "_KERNELS", {"workbench.forgotten": jit._KERNELS.pop(forgotten_name)})
-    for part in ("_transfer", "_queueing", "_latency"):
+    for part in ("_transfer", "_queueing", "_latency", "_caching", "_serving"):
         monkeypatch.setattr(warming, part, lambda: None)
     monkeypatch.setattr(warming, "_catalogue", lambda tell: None)
     assert main(["warm"]) == 1

@@ -19,6 +19,7 @@ from typing import Any
 
 import numba
 from numba.core import caching, config
+from numba.core.options import DefaultOptions
 
 from workbench.paths import cache_folder
 
@@ -33,7 +34,21 @@ def kernel(function):
     units and fill arrays that the caller made. They never use `fastmath` (NaN carries meaning here) or `parallel` (they
     are called from widget threads).
     """
-    dispatcher = numba.njit(function)
+    return _kept(function, numba.njit(function))
+
+
+def lean_kernel(function):
+    """A `kernel` that makes no arrays, without the counting of references to those it is given.
+
+    Every view of a row and every call that passes arrays on costs some ten atomic additions otherwise, which is most of
+    the time of an event loop of small functions. What such a kernel calls may be lean or not; it must not make arrays
+    (numba refuses to compile it then). Where numba no longer knows the option, it is an ordinary kernel.
+    """
+    options = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+    return _kept(function, numba.njit(**options)(function))
+
+
+def _kept(function, dispatcher):
     if not config.DISABLE_JIT:
         with suppress(RuntimeError):  # no writable cache folder: compile once in every process instead
             dispatcher._cache = _Cache(function)

@@ -25,7 +25,13 @@ def load_kernels() -> list[str]:
 def warm(tell: Callable[[str], object]) -> list[str]:
     """Compile all kernels, or find them compiled on disk; the names of those that no example reaches."""
     names = load_kernels()
-    calls = {"latency": _latency, "queueing": _queueing, "transfer": _transfer, "caching": _caching}
+    calls = {
+        "latency": _latency,
+        "queueing": _queueing,
+        "transfer": _transfer,
+        "caching": _caching,
+        "serving": _serving,
+    }
     for mechanism, call in calls.items():
         tell(f"kernels of {mechanism}")
         call()
@@ -47,6 +53,19 @@ def _transfer() -> None:
     run_times(chain, 1.0)
     run_times(chain, 1.0, "barrier")
     simulate(chain, uniform_network(4, 1e9), 1e6)
+
+
+def _serving() -> None:
+    from workbench.serving.model.engine import run_compiled
+    from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+
+    one, none = np.ones(1, np.int64), np.zeros(0)
+    requests = Requests(np.zeros(1), one, 4 * one, 0 * one, np.zeros((1, 2)))
+    settings = {"slots": 1, "budget": 1, "chunk": 1, "block": 1, "blocks": 5, "reserve": 0, "whole": 0, "apart": 0}
+    instances = Instances(
+        model=0 * one, limit=NO_LIMIT * one, form=np.ones((1, 2, 5)), **{k: v * one for k, v in settings.items()}
+    )
+    run_compiled(Lowered(requests, instances, Failures(none, none.astype(np.int64), none), 0, np.inf))
 
 
 def _queueing() -> None:

@@ -1,0 +1,132 @@
+"""Where everything lies in the arrays of the event loop: rows of requests, rows of instances, the shared state."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# One request is one row of int32; what is used together lies together.
+PROMPT, OUTPUT = 0, 1
+MADE, STORED = 2, 3
+"""Tokens emitted and stored; of a request that decodes, those at the decode clock `SINCE`."""
+NEED = 4
+"""Tokens whose prefill completes it: prompt and what was made before the last admission."""
+NEXT, PREVIOUS = 5, 6
+"""Neighbours in the one list it is in: the router's, a queue (forward only), or the running ones."""
+NEXT_PREFILL = 7
+LEFT, RIGHT, FINISH = 8, 9, 10
+"""Its place in the heap of its instance, and the decode clock at which it is done."""
+SINCE = 11
+"""Decode clock at which it began to count by itself; -1 while it does not decode or is left out."""
+SEGMENT_FROM, SEGMENT_INDEX, SEGMENT_ROW = 12, 13, 14
+"""The open segment: its first iteration (-1: none open) and token; the row of the last one closed (-1: none)."""
+HELD = 15
+"""KV blocks; of a request that decodes by itself they follow from its tokens."""
+STATUS, INSTANCE, EVICTIONS, MOVES, REQUEST_MODEL = 16, 17, 18, 19, 20
+REQUEST_SIZE = 21
+
+# Its instants and its two random numbers, one row of float64.
+ARRIVAL_S, FIRST_TOKEN_S, FINISH_S, WAIT_S, DRAW = 0, 1, 2, 3, 4
+MOMENTS_SIZE = 6
+
+# One instance is one row of int64. First what it is, as `Instances` has it.
+LIMIT, SLOTS, BUDGET, CHUNK, BLOCK, BLOCKS, RESERVE, WHOLE, APART = range(9)
+ROOM = 9
+"""Tokens that fit in all its blocks."""
+PHASES = 10
+"""Where its histogram of phases begins."""
+# Then what it does.
+UP, GOING, OUTSTANDING, TOKENS = 11, 12, 13, 14
+"""Whether it is up, whether a step is in progress, requests given to it, tokens they still have to process."""
+QUEUE_HEAD, QUEUE_TAIL, QUEUED = 15, 16, 17
+HEAD, TAIL, RUNNING = 18, 19, 20
+PREFILL_HEAD, PREFILL_TAIL, PREFILLING = 21, 22, 23
+ROOT = 24
+"""Top of the heap of those that decode: who is done first."""
+DECODING, LEFT_OUT = 25, 26
+"""Requests that take part in decode steps, and those that decode but are beyond the budget."""
+CONTEXT, CLOCK = 27, 28
+"""Tokens stored by those that decode; decode steps so far."""
+FREE, ASKING, PEAK = 29, 30, 31
+"""KV blocks that are free; requests that will ask for one at the next step start; most blocks ever used."""
+ITERATION, PAGE, FIRST_PAGE, PLACE = 32, 33, 34, 35
+"""Steps completed; the page of the log in use, the first one, and the place within the page."""
+STEP_DECODES, STEP_PREFILLS, STEP_BUDGET, STEP_FINISHES = 36, 37, 38, 39
+"""Of the step in progress: whether requests decode, how many prefill, with what budget, whether somebody finishes."""
+DECODED = 40
+"""Whether requests decoded in the last step."""
+BROKEN = 41
+"""Whether the segments of some that decode were closed while they were left out."""
+FAILED_STEPS = 42
+CHARGED = 43
+"""Whether all that decode have the blocks of the step in progress."""
+MODEL = 44
+HOLDS = 45
+"""Whether it must stop before the end of a step in which somebody is done."""
+INSTANCE_SIZE = 46
+
+# Its times and step-time coefficients, one row of float64.
+BOUNDARY, STEP_S, BUSY_S = 0, 1, 2
+"""When it acts next (end of its step, or its next start; infinity when idle), seconds of the step, of all steps."""
+FORM, FORM_ROW = 3, 5
+"""Where the coefficients begin, and how many there are in each of the two rows."""
+REALS_SIZE = 13
+
+# One model's part of the router: who waits, where the policy left off, and which are its instances.
+ROUTER_HEAD, ROUTER_TAIL, CURSOR, BEGIN, BEHIND = 0, 1, 2, 3, 4
+LINE_SIZE = 5
+
+# What all share.
+PAGES_USED, ROWS_USED, JUMPS = 0, 1, 2
+SHARED_SIZE = 3
+
+LARGE = 2**62
+"""More tokens than can be asked for; stands for any number."""
+
+PAGE_STEPS = 511
+"""Steps on one page of the log; the entry behind them is the number of the next page."""
+
+DONE, REJECTED = 1, 2
+"""What `status` holds; 0 is inside."""
+
+# What the event loop says when it stops before the end.
+FINISHED, PAGES_SHORT, ROWS_SHORT, BAD_CHOICE = 0, 1, 2, 3
+
+
+class State(NamedTuple):
+    """Requests, instances and logs, in few arrays: each costs time in every call.
+
+    Attributes:
+        requests: int32[n, 21] rows.
+        moments: float64[n, 6] rows.
+        instances: int64[N, 46] rows.
+        reals: float64[N, 13] rows.
+        phases: int32 histograms, one of `block` entries for each paged instance.
+        shared: int64[3].
+        pages: float64[P, 512], ends of steps on pages chained per instance.
+        rows: int64[R, 5], segments in the order in which they were closed.
+    """
+
+    requests: np.ndarray
+    moments: np.ndarray
+    instances: np.ndarray
+    reals: np.ndarray
+    phases: np.ndarray
+    shared: np.ndarray
+    pages: np.ndarray
+    rows: np.ndarray
+
+
+class Router(NamedTuple):
+    """Who waits for an instance.
+
+    Attributes:
+        lines: int64[M, 5] rows.
+        members: int64[N], the instances of each model in index order, model after model.
+        offer: int64[3, N] scratch, what a dispatch policy sees: places, outstanding requests, tokens.
+        route: number of the dispatch policy.
+    """
+
+    lines: np.ndarray
+    members: np.ndarray
+    offer: np.ndarray
+    route: int

@@ -1,0 +1,106 @@
+"""The router: one waiting line for each model, and whose turn it is."""
+
+import numpy as np
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.layout import (
+    BEGIN,
+    BEHIND,
+    BOUNDARY,
+    CURSOR,
+    DRAW,
+    GOING,
+    INSTANCE,
+    LIMIT,
+    MADE,
+    NEED,
+    NEXT,
+    OUTPUT,
+    OUTSTANDING,
+    PROMPT,
+    ROOM,
+    ROUTER_HEAD,
+    ROUTER_TAIL,
+    TOKENS,
+    UP,
+)
+from workbench.serving.kernels.lists import queue_last
+from workbench.serving.policy.dispatch import choose
+
+
+@lean_kernel
+def wait_at_router(state, router, m, r):
+    """Put a request at the end of its model's line."""
+    line = router.lines[m]
+    state.requests[r, NEXT] = -1
+    if line[ROUTER_HEAD] < 0:
+        line[ROUTER_HEAD] = r
+    else:
+        state.requests[line[ROUTER_TAIL], NEXT] = r
+    line[ROUTER_TAIL] = r
+
+
+@lean_kernel
+def candidates(state, router, m, r):
+    """Fill the scratch arrays with the instances that can take a request now; how many there are."""
+    tokens = state.requests[r, PROMPT] + state.requests[r, OUTPUT]
+    first, count = router.lines[m, BEGIN], 0
+    for place in range(router.lines[m, BEHIND] - first):
+        one = state.instances[router.members[first + place]]
+        if one[UP] == 1 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]:
+            router.offer[0, count] = place
+            router.offer[1, count] = one[OUTSTANDING]
+            router.offer[2, count] = one[TOKENS]
+            count += 1
+    return count
+
+
+@lean_kernel
+def give(state, j, r, now_s):
+    """Give a request to an instance that has been brought up to now."""
+    one = state.instances[j]
+    queue_last(state.requests, one, r)
+    state.requests[r, INSTANCE] = j
+    one[OUTSTANDING] += 1
+    one[TOKENS] += state.requests[r, NEED] + state.requests[r, OUTPUT] - state.requests[r, MADE]
+    if one[GOING] == 0 and state.reals[j, BOUNDARY] > now_s:
+        state.reals[j, BOUNDARY] = now_s
+
+
+@lean_kernel
+def hand_out(state, router, chooser, m, now_s):
+    """Give requests from the head of a model's line to instances while there is one that can take the head.
+
+    The instances have been brought up to now. False if the policy chose what was not offered.
+    """
+    line = router.lines[m]
+    while line[ROUTER_HEAD] >= 0:
+        r = line[ROUTER_HEAD]
+        count = candidates(state, router, m, r)
+        if count == 0:
+            break
+        places, outstanding, tokens = router.offer[0, :count], router.offer[1, :count], router.offer[2, :count]
+        draw, turn = state.moments[r, DRAW:], line[CURSOR]
+        if chooser is None:
+            k = choose(router.route, places, outstanding, tokens, draw, turn)
+        else:
+            k = chooser(places, outstanding, tokens, draw, turn)
+        if k < 0 or k >= count:
+            return False
+        j = router.members[line[BEGIN] + places[k]]
+        line[CURSOR] = (places[k] + 1) % (line[BEHIND] - line[BEGIN])
+        line[ROUTER_HEAD] = state.requests[r, NEXT]
+        give(state, j, r, now_s)
+    return True
+
+
+@lean_kernel
+def next_release(state, router, m):
+    """The first instant at which an instance that is full is done with somebody; infinity if none is."""
+    soonest = np.inf
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        j = router.members[k]
+        one = state.instances[j]
+        if one[GOING] == 1 and one[OUTSTANDING] >= one[LIMIT]:
+            soonest = min(soonest, state.reals[j, BOUNDARY])
+    return soonest

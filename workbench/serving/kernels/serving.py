@@ -1,0 +1,143 @@
+"""A whole run: the state laid out from plain arrays, the event loop, and what it leaves as plain arrays."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.serving.kernels import layout
+from workbench.serving.kernels.events import run
+from workbench.serving.kernels.layout import BAD_CHOICE, PAGE_STEPS, PAGES_SHORT, Router, State
+from workbench.serving.kernels.logs import sort_rows, unroll
+
+
+class Finished(NamedTuple):
+    """What a run leaves; see `workbench.serving.model.Outcome`, whose fields these are in order."""
+
+    status: np.ndarray
+    first_token_s: np.ndarray
+    finish_s: np.ndarray
+    wait_s: np.ndarray
+    instance: np.ndarray
+    evictions: np.ndarray
+    moves: np.ndarray
+    made: np.ndarray
+    iteration_end_s: np.ndarray
+    iteration_at: np.ndarray
+    segments: np.ndarray
+    busy_s: np.ndarray
+    peak_blocks: np.ndarray
+    failed_steps: np.ndarray
+
+
+def serve(
+    requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, models: int,
+    chooser: Any = None, jumps: bool = True,
+) -> Finished | None:  # fmt: skip
+    """Run a cluster.
+
+    Parameters:
+        requests: (arrival_s, prompt, output, model, draw) of n requests.
+        instances: (model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, form) of N instances.
+        failures: (time_s, instance, back_s).
+        route: number of the dispatch policy.
+        until_s: the last instant that happens.
+        models: how many there are.
+        chooser: a first-class function that dispatches in place of the numbered policy, or None.
+        jumps: False does every step in full, for tests.
+
+    Returns:
+        `Finished`, or None if the chooser chose what was not offered.
+    """
+    state, router = _state(requests, instances, jumps), _router(instances, models, route)
+    time_s, failing, back_s = failures
+    order = np.lexsort((failing, back_s))
+    order = np.ascontiguousarray(order[np.isfinite(back_s[order])])
+    place = np.zeros(4, np.int64)
+    while stop := run(state, router, chooser, until_s, (time_s, failing, back_s, order), place):
+        if stop == BAD_CHOICE:
+            return None
+        log = "pages" if stop == PAGES_SHORT else "rows"
+        state = state._replace(**{log: _grown(getattr(state, log))})
+    return _finished(state)
+
+
+def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
+    arrival_s, prompt, output, model, draw = requests
+    serves, *settings, form = instances
+    count, size = arrival_s.size, serves.size
+    rows = np.zeros((count, layout.REQUEST_SIZE), np.int32)
+    rows[:, layout.PROMPT], rows[:, layout.OUTPUT], rows[:, layout.NEED] = prompt, output, prompt
+    rows[:, layout.REQUEST_MODEL] = model
+    for column in (layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE):
+        rows[:, column] = -1
+    moments = np.full((count, layout.MOMENTS_SIZE), np.nan)
+    moments[:, layout.ARRIVAL_S], moments[:, layout.DRAW :] = arrival_s, draw
+
+    one = np.zeros((size, layout.INSTANCE_SIZE), np.int64)
+    for column, values in enumerate(settings):
+        one[:, column] = values
+    block, blocks = one[:, layout.BLOCK], one[:, layout.BLOCKS]
+    one[:, layout.ROOM] = np.where(blocks > layout.LARGE // block, layout.LARGE, block * blocks)
+    histogram = np.where(one[:, layout.RESERVE] == 0, block, 0)
+    one[:, layout.PHASES] = np.cumsum(histogram) - histogram
+    one[:, layout.MODEL], one[:, layout.UP], one[:, layout.FREE] = serves, 1, blocks
+    for column in (layout.HEAD, layout.ROOT, layout.PAGE, layout.FIRST_PAGE):
+        one[:, column] = -1
+    one[:, layout.PLACE] = PAGE_STEPS
+    reals = np.zeros((size, layout.REALS_SIZE))
+    reals[:, layout.BOUNDARY], reals[:, layout.FORM :] = np.inf, form.reshape(size, -1)
+    shared = np.zeros(layout.SHARED_SIZE, np.int64)
+    shared[layout.JUMPS] = jumps
+    return State(
+        requests=rows,
+        moments=moments,
+        instances=one,
+        reals=reals,
+        phases=np.zeros(histogram.sum(), np.int32),
+        shared=shared,
+        pages=np.empty((size + 64, PAGE_STEPS + 1)),
+        rows=np.empty((count + 64, 5), np.int64),
+    )
+
+
+def _router(instances: tuple, models: int, route: int) -> Router:
+    serves = instances[0]
+    members = np.argsort(serves, kind="stable")
+    lines = np.full((models, layout.LINE_SIZE), -1)
+    lines[:, layout.CURSOR] = 0
+    edges = np.searchsorted(serves[members], np.arange(models + 1))
+    lines[:, layout.BEGIN], lines[:, layout.BEHIND] = edges[:-1], edges[1:]
+    return Router(lines=lines, members=members, offer=np.empty((3, serves.size), np.int64), route=route)
+
+
+def _grown(array: np.ndarray) -> np.ndarray:
+    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+def _finished(state: State) -> Finished:
+    requests, moments, one = state.requests, state.moments, state.instances
+    iteration_at = np.concatenate([[0], np.cumsum(one[:, layout.ITERATION])])
+    iteration_end_s = np.empty(iteration_at[-1])
+    unroll(one, state.pages, iteration_at, iteration_end_s)
+    used = int(state.shared[layout.ROWS_USED])
+    segments = np.empty((used, 5), np.int64)
+    sort_rows(state.rows, used, np.zeros(len(requests) + 1, np.int64), segments)
+    whole = {name: requests[:, getattr(layout, name.upper())].astype(np.int64) for name in _WHOLE}
+    instants = {name: moments[:, getattr(layout, name.upper())].copy() for name in _INSTANTS}
+    return Finished(
+        status=requests[:, layout.STATUS].astype(np.int8),
+        **instants,
+        **whole,
+        iteration_end_s=iteration_end_s,
+        iteration_at=iteration_at,
+        segments=segments,
+        busy_s=state.reals[:, layout.BUSY_S].copy(),
+        peak_blocks=one[:, layout.PEAK].copy(),
+        failed_steps=one[:, layout.FAILED_STEPS].copy(),
+    )
+
+
+_WHOLE = ("instance", "evictions", "moves", "made")
+_INSTANTS = ("first_token_s", "finish_s", "wait_s")

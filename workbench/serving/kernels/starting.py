@@ -1,0 +1,171 @@
+"""The start of a step: blocks, admissions, and who takes part."""
+
+import numpy as np
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.blocks import grow, take_blocks
+from workbench.serving.kernels.decoding import begin_decoding, count_all_up
+from workbench.serving.kernels.layout import (
+    APART,
+    ARRIVAL_S,
+    BLOCK,
+    BOUNDARY,
+    BROKEN,
+    BUDGET,
+    CHUNK,
+    CLOCK,
+    CONTEXT,
+    DECODED,
+    DECODING,
+    FINISH,
+    FREE,
+    GOING,
+    HEAD,
+    HELD,
+    ITERATION,
+    LEFT_OUT,
+    MADE,
+    NEED,
+    NEXT,
+    NEXT_PREFILL,
+    OUTPUT,
+    PREFILL_HEAD,
+    PREFILLING,
+    PROMPT,
+    QUEUE_HEAD,
+    QUEUED,
+    RESERVE,
+    ROOT,
+    RUNNING,
+    SEGMENT_FROM,
+    SINCE,
+    SLOTS,
+    STEP_BUDGET,
+    STEP_DECODES,
+    STEP_FINISHES,
+    STEP_PREFILLS,
+    STEP_S,
+    STORED,
+    WAIT_S,
+    WHOLE,
+)
+from workbench.serving.kernels.lists import run_last, take_first
+from workbench.serving.kernels.segments import close_segment, open_segment
+from workbench.serving.kernels.step_time import step_seconds
+
+
+@lean_kernel
+def blocks_to_admit(requests, one, r):
+    """KV blocks that a queued request takes when it is admitted."""
+    tokens = requests[r, NEED] if one[RESERVE] == 0 else requests[r, PROMPT] + requests[r, OUTPUT]
+    return (tokens + one[BLOCK] - 1) // one[BLOCK]
+
+
+@lean_kernel
+def admit(state, one, now_s):
+    """Admit from the head of the queue while slots and blocks are free."""
+    requests = state.requests
+    if one[WHOLE] == 1 and one[RUNNING] > 0:
+        return
+    while one[QUEUED] > 0 and one[RUNNING] < one[SLOTS]:
+        r = one[QUEUE_HEAD]
+        blocks = blocks_to_admit(requests, one, r)
+        if blocks > one[FREE]:
+            break
+        take_first(requests, one)
+        take_blocks(one, blocks)
+        requests[r, HELD] = blocks
+        run_last(requests, one, r)
+        if np.isnan(state.moments[r, WAIT_S]):
+            state.moments[r, WAIT_S] = now_s - state.moments[r, ARRIVAL_S]
+
+
+@lean_kernel
+def leave_out(state, j, one):
+    """Let the first admitted of those that decode take part, as many as the budget allows, and leave the others out."""
+    requests = state.requests
+    count_all_up(state, one)
+    one[LEFT_OUT] = 0
+    r = one[HEAD]
+    while r >= 0:
+        if requests[r, STORED] >= requests[r, NEED]:
+            if one[DECODING] < one[BUDGET]:
+                begin_decoding(state, one, r)
+            else:
+                close_segment(state, j, r)
+                one[LEFT_OUT] += 1
+        r = requests[r, NEXT]
+    one[BROKEN] = 1
+
+
+@lean_kernel
+def break_segments(state, j, one):
+    """Close the segments of all that decode, because they sit this step out."""
+    requests = state.requests
+    r = one[HEAD]
+    while r >= 0:
+        if requests[r, SINCE] >= 0 and requests[r, SEGMENT_FROM] >= 0:
+            # Closing counts what was made; what the clock has counted is added and taken back.
+            steps = one[CLOCK] - requests[r, SINCE]
+            requests[r, MADE] += steps
+            close_segment(state, j, r)
+            requests[r, MADE] -= steps
+        r = requests[r, NEXT]
+    one[BROKEN] = 1
+
+
+@lean_kernel
+def mend_segments(state, one):
+    """Open the segments of all that take part in a decode step again."""
+    requests = state.requests
+    r = one[HEAD]
+    while r >= 0:
+        if requests[r, SINCE] >= 0 and requests[r, SEGMENT_FROM] < 0:
+            open_segment(requests, r, one[ITERATION], requests[r, MADE] + one[CLOCK] - requests[r, SINCE])
+        r = requests[r, NEXT]
+    one[BROKEN] = 0
+
+
+@lean_kernel
+def start(state, j, now_s):
+    """Start a step on an instance that is up and has none in progress; without requests it stays idle."""
+    requests, one, times = state.requests, state.instances[j], state.reals[j]
+    times[BOUNDARY] = np.inf
+    if one[RUNNING] == 0 and one[QUEUED] == 0:
+        return
+    if grow(state, j, one):
+        admit(state, one, now_s)
+
+    prefill_only = one[APART] == 1 and one[PREFILLING] > 0
+    one[STEP_DECODES] = 1 if one[DECODING] + one[LEFT_OUT] > 0 and not prefill_only else 0
+    left, context, batch = one[BUDGET], 0, 0
+    if one[STEP_DECODES] == 1:
+        # After a step of prompts, or of one who is done, others are the first admitted.
+        changed = one[DECODED] == 0 or one[DECODING] < left
+        if one[DECODING] > left or (one[LEFT_OUT] > 0 and changed):
+            leave_out(state, j, one)
+        if one[BROKEN] == 1:
+            mend_segments(state, one)
+        context, batch = one[CONTEXT], one[DECODING]
+        left -= batch
+    elif one[DECODING] > 0:
+        break_segments(state, j, one)
+
+    finishes = one[STEP_DECODES] == 1 and requests[one[ROOT], FINISH] == one[CLOCK] + 1
+    one[STEP_BUDGET] = left
+    prefills, prompt, pairs = 0, 0, 0
+    r = one[PREFILL_HEAD] if one[PREFILLING] > 0 else -1
+    while r >= 0 and left > 0:
+        stored, missing = requests[r, STORED], requests[r, NEED] - requests[r, STORED]
+        k = min(one[CHUNK], missing, left)
+        left -= k
+        prefills += 1
+        prompt += k
+        pairs += (stored + k) * (stored + k) - stored * stored
+        finishes |= k == missing and requests[r, OUTPUT] - requests[r, MADE] <= 1
+        r = requests[r, NEXT_PREFILL]
+    one[STEP_PREFILLS] = prefills
+    one[STEP_FINISHES] = 1 if finishes else 0
+    times[STEP_S] = step_seconds(times, prompt, pairs, context, batch + prefills)
+    times[BOUNDARY] = now_s + times[STEP_S]
+    one[GOING] = 1

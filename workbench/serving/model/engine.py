@@ -1,0 +1,31 @@
+"""Run a cluster in compiled code."""
+
+from collections.abc import Callable
+
+from workbench.errors import UserError
+from workbench.serving.kernels.serving import serve
+from workbench.serving.model.checking import checked
+from workbench.serving.model.lowered import Lowered, Outcome
+
+
+def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bool = True) -> Outcome:
+    """What becomes of the requests of a run.
+
+    Parameters:
+        lowered: the run.
+        chooser: dispatches in place of the numbered policy; made by `workbench.serving.policy.chooser`.
+        jumps: False does every step in full: slower, the same outcome bit for bit.
+
+    Raises:
+        InputError: a run that makes no sense, with the array and row at fault.
+        UserError: the chooser named a place that was not offered.
+    """
+    requests, instances, failures, route, until_s = checked(lowered)
+    models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
+    finished = serve(requests, instances, failures, route, until_s, models, chooser, jumps)
+    if finished is None:
+        raise UserError(
+            "The dispatch function returned a number that is no position in the places it was offered; "
+            "return 0 to places.size - 1."
+        )
+    return Outcome(*finished)

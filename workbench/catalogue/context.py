@@ -22,6 +22,8 @@ class Context:
         backend: "analytic", "compiled", "simpy" or "torch".
         mode: "quick" or "full".
         seed: the seed of this replication, as printed in the result.
+        traces: names of the traces that were read, a stand-in under its own.
+        incomparable: why this run's numbers are none of what was published; "" where nothing speaks against it.
     """
 
     def __init__(
@@ -33,6 +35,8 @@ class Context:
         progress: Callable[[str], object] | None = None,
     ):
         self.backend, self.mode, self.seed = backend, mode, seed
+        self.traces: list[str] = []
+        self.incomparable = ""
         self._stop, self._progress = stop, progress
         self._sources: dict[tuple[str, str], Source] = {}
 

@@ -3,7 +3,7 @@
 import functools
 from importlib import import_module
 
-MODULES = ("lambdascale", "blitzscale", "aegaeon", "theory")
+MODULES = ("lambdascale", "blitzscale", "aegaeon", "serving", "theory")
 
 
 @functools.cache

@@ -86,12 +86,12 @@ def claim_of(series: str, x: str | None) -> str:
 
     >>> claim_of("downtime", "one link twice as fast"), claim_of("recorded time, 13B", "8")
     ('downtime (one link twice as fast)', 'recorded time, 13B at 8')
-    >>> claim_of("broadcast, x = ranks", "8"), claim_of("arrivals in minute x", "3")
-    ('broadcast, ranks = 8', 'arrivals in minute x, x = 3')
+    >>> claim_of("broadcast, x = ranks", "8"), claim_of("arrivals in minute x", "3"), claim_of("x = keep-alive", "9")
+    ('broadcast, ranks = 8', 'arrivals in minute x, x = 3', 'keep-alive = 9')
     """
     if not x:
         return series
-    if named := re.search(r"\bx = (\w+)", series):
+    if named := re.search(r"\bx = ([\w-]+)", series):
         return series.replace(named[0], f"{named[1]} = {x}")
     if re.search(r"\bx\b", series):
         return f"{series}, x = {x}"

@@ -56,6 +56,8 @@ def run(
     mode = "quick" if quick else "full"
     sources: dict[tuple[str, str], Source] = {}
     not_run: dict[str, str] = {}
+    used: dict[str, None] = {}
+    against: list[str] = []
     parts: list[tuple[str, int, dict[str, pl.DataFrame]]] = []
     for backend in chosen:
         for index, child in enumerate(seeds):
@@ -72,6 +74,8 @@ def run(
                 break
             for source in context.sources:
                 sources[source.quantity, source.value] = source
+            used |= dict.fromkeys(context.traces)
+            against += [context.incomparable] if context.incomparable else []
     if not parts:
         raise UserError(f"{spec.id}: nothing ran. " + " ".join(not_run.values()))
     tables = _joined(parts, spec.stochastic)
@@ -79,6 +83,8 @@ def run(
     if points is not None:
         points_table = pl.concat([points_table, read_points(points, spec.id)])
     comparable, reason = _comparable(spec, parameters)
+    if comparable and against:
+        comparable, reason = False, against[0]
 
     def rerun(change: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
         changed = spec.bind({**given, **change})
@@ -89,7 +95,7 @@ def run(
         ]
         return _joined(again, spec.stochastic)
 
-    trace = str(parameters.get("trace", ""))
+    trace = ", ".join(used) or str(parameters.get("trace", ""))
     draft = Draft(spec, parameters, tables, points_table, comparable, reason, mode, seeds, trace, rerun)
     return Outcome(
         experiment=spec.id,

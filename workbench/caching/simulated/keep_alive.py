@@ -53,12 +53,10 @@ def simulate_keep_alive(arrival_s, cluster: KeepAlive) -> KeepAliveRun:
 
     def deal() -> None:
         now = int(clock.now)
-        while waiting:
-            on_gpu = ~np.array([expired(now - 1, since, cluster.gpu_keep_s) for since in gpu_since])
-            in_memory = ~np.array([expired(now - 1, since, cluster.memory_keep_s) for since in memory_since])
-            node = pick_node(free_from <= now, on_gpu, in_memory, cluster.by_locality)
-            if node < 0:
-                return
+        while waiting and (idle := free_from <= now).any():
+            on_gpu = ~expired(now - 1, gpu_since, cluster.gpu_keep_s)
+            in_memory = ~expired(now - 1, memory_since, cluster.memory_keep_s)
+            node = pick_node(idle, on_gpu, in_memory, cluster.by_locality)
             clock.process(work(waiting.popleft(), node))
             free_from[node] = np.iinfo(np.int64).max
 

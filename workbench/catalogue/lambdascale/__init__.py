@@ -2,5 +2,17 @@
 
 from importlib import import_module
 
-for _name in ("fig5", "fig7", "block_count", "reorder", "slow_link", "nccl_honest", "paced_multicast"):
+for _name in (
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig5",
+    "fig7",
+    "keep_alive",
+    "block_count",
+    "reorder",
+    "slow_link",
+    "nccl_honest",
+    "paced_multicast",
+):
     import_module(f"{__name__}.{_name}")

@@ -2,8 +2,12 @@
 
 from collections import deque
 
+import numpy as np
+
 from workbench.queueing.simulated.clock import Clock
 from workbench.serving.model.lowered import REJECTED
+from workbench.serving.policy import LEAST_TOKENS
+from workbench.serving.policy.dispatch import choose
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.request import Request
@@ -16,7 +20,7 @@ class Router:
         self.clock, self.instants, self.route = clock, instants, route
         self.lines: list[deque[Request]] = [deque() for _ in range(models)]
         self.places = [[place for place in instances if place.model == model] for model in range(models)]
-        self.cursors = [0] * models
+        self.turns = [0] * models  # where the instances of a model stand that come after the last one chosen
         self.called = False
 
     def has_waiting(self, model: int) -> bool:
@@ -60,19 +64,9 @@ class Router:
 
     def _choose(self, request: Request, places: list[Instance], free: list[int]) -> int:
         """Which of the instances that take a request gets it: a position among `places`."""
-        u, v = request.draws
-        if self.route == 0:
-            cursor = self.cursors[request.model]
-            chosen = min(free, key=lambda number: (number - cursor) % len(places))
-            self.cursors[request.model] = (chosen + 1) % len(places)
-            return chosen
-        if self.route == 1:
-            return min(free, key=lambda number: places[number].outstanding)
-        if self.route == 2:
-            return free[int(u * len(free))]
-        if self.route == 3:
-            return min(free, key=lambda number: places[number].tokens_left)
-        if self.route == 4:
-            pair = free[int(u * len(free))], free[int(v * len(free))]
-            return min(pair, key=lambda number: places[number].outstanding)
-        return free[0]
+        outstanding = np.array([places[number].outstanding for number in free])
+        tokens = np.array([places[number].tokens_left if self.route == LEAST_TOKENS else 0 for number in free])
+        turn = self.turns[request.model]
+        chosen = free[choose(self.route, np.array(free), outstanding, tokens, np.array(request.draws), turn)]
+        self.turns[request.model] = chosen + 1
+        return chosen

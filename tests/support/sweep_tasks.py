@@ -37,3 +37,11 @@ def vanish(number: int) -> dict[str, pl.DataFrame]:
 def mend(number: int) -> dict[str, pl.DataFrame]:
     """Always something the user can mend."""
     raise UserError(f"{number} can be mended.")
+
+
+def burn(task: int, rounds: int) -> dict[str, pl.DataFrame]:
+    """Work for the processor alone: so many rounds of a linear congruential generator."""
+    state = task
+    for _ in range(rounds):
+        state = (1_103_515_245 * state + 12_345) % 2**31
+    return {"states": pl.DataFrame({"task": [task], "state": [state]})}

@@ -114,9 +114,8 @@ def misses(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.x(row, title="time, s", range=[0, len(first)]).y(row, title="instances", rangemode="tozero")
 
     def missed(made: Canvas, row: int) -> None:
-        some = first.filter(pl.col("started") > 0)
         marks = {"size": 5, "color": GREY, "opacity": 0.6}
-        hit = some.with_columns(hits=pl.col("started") - pl.col("missed"))
+        hit = first.with_columns(hits=pl.col("started") - pl.col("missed")).filter(pl.col("hits") > 0)
         x, y = hit["time_s"].to_list(), hit["hits"].to_list()
         made.add(scatter(x, y, mode="markers", name="starts from a kept copy", marker=marks), row=row)
         for (backend,), part in seconds.filter(pl.col("missed") > 0).group_by("backend", maintain_order=True):

@@ -34,9 +34,7 @@ def replayed(context: Context, asked: str, *, longest_s: float = 0.0, published:
         raise UserError("Parameter 'trace' is empty; give the name of a trace, of a stand-in, or the path of a file.")
     facts = all_facts().get(asked)
     missing = facts is not None and facts.stand_in is not None and located(facts) is None
-    trace = _read(facts.stand_in.name if missing else asked)
-    if longest_s:
-        trace = _busiest(trace, longest_s)
+    trace = _read(facts.stand_in.name if missing else asked, longest_s)
     name = name_of(trace)
     context.traces.append(name)
     context.cite(f"trace {name}", len(trace), "requests", *_origin(trace, asked if missing else ""))
@@ -67,17 +65,18 @@ def _way(name: str) -> str:
     return f" (fetch it with `{command}`)" if command else " (nobody offers it for download; give its file's path)"
 
 
-def _read(asked: str) -> Trace:
+def _read(asked: str, longest_s: float) -> Trace:
     facts = all_facts().get(asked)
     path = located(facts) if facts is not None else Path(asked).expanduser()
     status = path.stat() if path is not None and path.is_file() else None
-    return _kept(asked, str(path), status and (status.st_mtime_ns, status.st_size))
+    return _kept(asked, longest_s, str(path), status and (status.st_mtime_ns, status.st_size))
 
 
 @functools.lru_cache(maxsize=4)
-def _kept(asked: str, path: str, state: tuple[int, int] | None) -> Trace:
+def _kept(asked: str, longest_s: float, path: str, state: tuple[int, int] | None) -> Trace:
     """Traces read lately: an explorer asks for the same one at every move of a slider."""
-    return workloads.trace(asked)
+    trace = workloads.trace(asked)
+    return _busiest(trace, longest_s) if longest_s else trace
 
 
 def _busiest(trace: Trace, longest_s: float) -> Trace:

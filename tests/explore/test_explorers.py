@@ -4,6 +4,7 @@ import re
 import threading
 
 import ipywidgets as w
+import plotly.graph_objects as go
 import pytest
 
 from workbench.catalogue import running, spec
@@ -14,6 +15,7 @@ from workbench.explore.controls import Control
 from workbench.explore.explorer import Explorer
 from workbench.explore.live import guard
 from workbench.explore.turns import real_turn
+from workbench.figures.base import BUTTONS
 from workbench.figures.text import escape
 
 IDS = list(spec.all_specs())
@@ -427,11 +429,18 @@ def test_a_paper_that_is_no_name_is_refused_in_one_sentence(paper):
 
 
 @pytest.mark.parametrize("id", ["theory/multicast", "blitzscale/fig14", "lambdascale/reorder"])
-def test_what_is_shown_first_is_in_the_widget_when_the_browser_hears_of_it(id):
-    """Traces that are added later travel as messages, which a browser that still loads plotly does not hear."""
+def test_what_is_shown_first_is_in_the_widget_when_the_browser_hears_of_it(id, monkeypatch):
+    """What is said later travels as messages, which a browser that still loads plotly does not hear."""
+    opened, real = [], go.FigureWidget.open
+
+    def open_(self):
+        real(self)
+        opened.append((len(self._widget_data), self._widget_layout.get("title", {}).get("text"), dict(self._config)))
+
+    monkeypatch.setattr(go.FigureWidget, "open", open_)
     figure = explore(id)._figure
-    assert len(figure._widget_data) == len(figure.data) > 0
-    assert figure._widget_layout["title"]["text"] == figure.layout.title.text
+    assert opened == [(len(figure.data), figure.layout.title.text, BUTTONS)]
+    assert len(figure.data) > 0
 
 
 def test_figures_have_the_projects_template_and_no_upload_button():

@@ -41,14 +41,27 @@ EMPTY = {"data": [], "layout": {"template": TEMPLATE}}
 """The sketch of nothing."""
 
 
-def live(sketch: Mapping[str, Any] = EMPTY) -> go.FigureWidget:
-    """A `FigureWidget` that follows the width of its container (needs `Polish` on the page to begin with).
+class _Whole(go.FigureWidget):
+    """A `FigureWidget` that the browser hears of when it is whole.
 
-    What it shows first has to be given here: the browser hears of a widget at once, but loads plotly for it (5 MB) only
-    then, and what is added meanwhile is lost, so that a busy machine would show an empty figure.
+    Plotly's own says that it is there while still empty and sends its content after. The browser loads plotly for it (5
+    MB) in between, and gives up after two seconds: on a busy machine the content was lost and the figure stayed empty.
     """
-    widget = go.FigureWidget(data=sketch["data"], layout=sketch["layout"])
+
+    _whole = False
+
+    def open(self) -> None:
+        """Called by ipywidgets in the midst of construction, and by `live` at its end."""
+        if self._whole:
+            super().open()
+
+
+def live(sketch: Mapping[str, Any] = EMPTY) -> go.FigureWidget:
+    """A figure that shows a sketch and follows the width of its container (needs `Polish` on the page to begin)."""
+    widget = _Whole(data=sketch["data"], layout=sketch["layout"])
     widget._config = dict(BUTTONS)
+    widget._whole = True
+    widget.open()
     return widget
 
 

@@ -56,16 +56,14 @@ def _transfer() -> None:
 
 
 def _serving() -> None:
-    from workbench.serving.model.engine import run_compiled
-    from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+    from workbench.profiles import slo
+    from workbench.serving.model import Group, Scenario, StepForm, serve
 
-    one, none = np.ones(1, np.int64), np.zeros(0)
-    requests = Requests(np.zeros(1), one, 4 * one, 0 * one, np.zeros((1, 2)))
-    settings = {"slots": 1, "budget": 1, "chunk": 1, "block": 1, "blocks": 5, "reserve": 0, "whole": 0, "apart": 0}
-    instances = Instances(
-        model=0 * one, limit=NO_LIMIT * one, form=np.ones((1, 2, 5)), **{k: v * one for k, v in settings.items()}
-    )
-    run_compiled(Lowered(requests, instances, Failures(none, none.astype(np.int64), none), 0, np.inf))
+    group = Group(model="any", step=StepForm(compute=(1.0, 0.0, 0.0, 0.0, 0.0)), kv_tokens=64)
+    asked = {"model": ["any"], "arrival_s": [0.0], "prompt_tokens": [4], "output_tokens": [3]}
+    run = serve(Scenario(groups=(group,)), pl.DataFrame(asked))
+    run.tbt_quantiles([0.95])
+    run.attainment(slo(ttft_s=1.0, tbt_s=1.0))
 
 
 def _queueing() -> None:

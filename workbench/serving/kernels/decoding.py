@@ -10,6 +10,7 @@ from workbench.serving.kernels.finishing import pushed
 from workbench.serving.kernels.layout import (
     ASKING,
     BLOCK,
+    BROKEN,
     CHARGED,
     CLOCK,
     CONTEXT,
@@ -93,4 +94,5 @@ def begin_all(state, one):
         if requests[r, SINCE] < 0 and requests[r, STORED] >= requests[r, NEED]:
             begin_decoding(state, one, r)
         r = requests[r, NEXT]
-    one[LEFT_OUT] = 0
+    if one[LEFT_OUT] > 0:
+        one[LEFT_OUT], one[BROKEN] = 0, 1  # their segments were closed

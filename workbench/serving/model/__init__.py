@@ -2,5 +2,28 @@
 
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
+from workbench.serving.model.metrics import metrics
+from workbench.serving.model.run import Run, serve
+from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine, lower
+from workbench.serving.model.step_form import StepForm, step_form
 
-__all__ = ["Failures", "Instances", "Lowered", "Outcome", "Requests", "run_compiled"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Failure",
+    "Failures",
+    "Group",
+    "Instances",
+    "Lowered",
+    "Outcome",
+    "Requests",
+    "Run",
+    "Scenario",
+    "StepForm",
+    "engine",
+    "lower",
+    "metrics",
+    "run_compiled",
+    "serve",
+    "step_form",
+]

@@ -1,5 +1,6 @@
 """Decisions of a serving cluster: which instance a request goes to."""
 
+from workbench.serving.policy.functions import chooser
 from workbench.serving.policy.routes import (
     FIRST_FREE,
     LEAST_OUTSTANDING,
@@ -18,4 +19,5 @@ __all__ = [
     "ROUND_ROBIN",
     "ROUTES",
     "TWO_CHOICES",
+    "chooser",
 ]

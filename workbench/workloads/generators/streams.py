@@ -8,8 +8,8 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.records import shown
 
-Stream = Literal["arrivals", "lengths", "prefixes", "choice"]
-_PLACES: dict[Stream, int] = {"arrivals": 0, "lengths": 1, "prefixes": 2, "choice": 3}
+Stream = Literal["arrivals", "lengths", "prefixes", "choice", "dispatch"]
+_PLACES: dict[Stream, int] = {"arrivals": 0, "lengths": 1, "prefixes": 2, "choice": 3, "dispatch": 4}
 
 Seed = int | np.random.SeedSequence
 

@@ -1,0 +1,185 @@
+"""What serves, as people say it: engines, groups of instances, dispatch, failures."""
+
+import math
+
+import numpy as np
+import polars as pl
+from pydantic import Field, field_validator
+
+from workbench.errors import InputError, UnknownName
+from workbench.records import Asked, AtLeastOne, NotNegative, ZeroOrMore
+from workbench.serving.model.checking import checked
+from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+from workbench.serving.model.step_form import StepForm
+from workbench.serving.policy import ROUTES
+from workbench.workloads.generators.streams import Seed, stream
+from workbench.workloads.handle import Trace
+
+
+class Engine(Asked):
+    """How one instance batches.
+
+    Attributes:
+        slots: most running requests.
+        budget: most tokens of one step.
+        chunk: most prompt tokens of one request in one step.
+        block_tokens: tokens of a KV block.
+        reserve: blocks for prompt and output are taken on admission; otherwise they are taken as tokens are stored, and
+            the last admitted request is evicted where none is left.
+        whole: newcomers are admitted only when nothing runs.
+        apart: a step with prompts to process decodes nothing.
+    """
+
+    slots: AtLeastOne = 256
+    budget: AtLeastOne = 2048
+    chunk: AtLeastOne = 2048
+    block_tokens: AtLeastOne = 16
+    reserve: bool = False
+    whole: bool = False
+    apart: bool = False
+
+
+ENGINES: dict[str, Engine] = {
+    "continuous": Engine(),
+    "reserved-slots": Engine(reserve=True),
+    "fixed-batches": Engine(slots=8, budget=2**31 - 1, chunk=2**31 - 1, reserve=True, whole=True),
+    "prefill-first": Engine(budget=8192, chunk=8192, apart=True),
+}
+"""Name -> settings. *continuous*: paged KV, prompts in chunks beside decoding; *reserved-slots*: the same with KV
+reserved for whole requests; *fixed-batches*: a batch runs until all in it are done; *prefill-first*: whole prompts
+before any decoding. Sizes are chosen, not any system's."""
+
+
+def engine(name: str, **changes) -> Engine:
+    """One of `ENGINES`, with some settings changed.
+
+    >>> engine("prefill-first", slots=64).apart
+    True
+    """
+    if name not in ENGINES:
+        raise UnknownName("engine", name, ENGINES)
+    return Engine(**(ENGINES[name].model_dump() | changes))
+
+
+class Group(Asked):
+    """Instances that are alike.
+
+    Attributes:
+        model: name of the model they serve, as requests ask for it.
+        count: how many.
+        engine: how each batches.
+        step: how long a step takes, see `workbench.serving.model.step_form`.
+        kv_tokens: tokens whose KV fits one instance (`workbench.profiles.check_fits` tells).
+        limit: most requests queued or running on one before the router holds back; None for no limit.
+    """
+
+    model: str
+    count: AtLeastOne = 1
+    engine: Engine = ENGINES["continuous"]
+    step: StepForm
+    kv_tokens: AtLeastOne
+    limit: AtLeastOne | None = None
+
+
+class Failure(Asked):
+    """An instance stops, with everything in it lost.
+
+    Attributes:
+        time_s: when, from the first arrival on.
+        instance: which, counted through the groups in order.
+        back_s: when it is up again and empty; infinity for never.
+    """
+
+    time_s: NotNegative
+    instance: ZeroOrMore
+    back_s: float = math.inf
+
+
+class Scenario(Asked):
+    """A cluster and its rules.
+
+    Attributes:
+        groups: what serves.
+        dispatch: name of the policy by which the router chooses, see `workbench.serving.policy.ROUTES`.
+        failures: in any order; one at a time on each instance.
+        until_s: when the clock stops; infinity to run until all is done.
+    """
+
+    groups: tuple[Group, ...] = Field(min_length=1)
+    dispatch: str = "least-outstanding"
+    failures: tuple[Failure, ...] = ()
+    until_s: float = math.inf
+
+    @field_validator("dispatch")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in ROUTES:
+            raise UnknownName("dispatch policy", name, ROUTES)
+        return name
+
+    @property
+    def instance_models(self) -> list[str]:
+        """The model of each instance."""
+        return [group.model for group in self.groups for _ in range(group.count)]
+
+
+def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) -> Lowered:
+    """The run as arrays.
+
+    Models are numbered by first appearance in the groups, then in the requests; a request for a model that no group
+    serves is rejected by the run. Time counts from the first arrival.
+
+    Parameters:
+        scenario: what serves.
+        requests: a trace, or its table: `model, arrival_s, prompt_tokens, output_tokens` in order of arrival.
+        seed: of the random numbers that dispatch policies draw.
+
+    Raises:
+        InputError: a column that is missing or makes no sense, a failure on an instance that is down or not there.
+    """
+    table = requests.requests if isinstance(requests, Trace) else requests
+    for column in ("model", "arrival_s", "prompt_tokens", "output_tokens"):
+        if column not in table.columns:
+            raise InputError("is missing from the requests", f"add a column {column}", field=column)
+    names = list(dict.fromkeys([*scenario.instance_models, *table["model"].unique(maintain_order=True)]))
+    number = {name: k for k, name in enumerate(names)}
+    model = table["model"].replace_strict(number, return_dtype=pl.Int64).to_numpy() if len(table) else np.zeros(0, int)
+    arrival_s = table["arrival_s"].cast(pl.Float64).to_numpy()
+    draw = stream(seed, "dispatch").random((len(table), 2))
+    failures = sorted(scenario.failures, key=lambda failure: (failure.time_s, failure.instance))
+    return checked(
+        Lowered(
+            Requests(
+                arrival_s=arrival_s - arrival_s[0] if len(table) else arrival_s,
+                prompt=np.maximum(table["prompt_tokens"].cast(pl.Int64).to_numpy(), 1),
+                output=table["output_tokens"].cast(pl.Int64).to_numpy(),
+                model=model,
+                draw=draw,
+            ),
+            _instances(scenario, number),
+            Failures(
+                time_s=np.array([failure.time_s for failure in failures]),
+                instance=np.array([failure.instance for failure in failures], dtype=np.int64),
+                back_s=np.array([failure.back_s for failure in failures]),
+            ),
+            ROUTES[scenario.dispatch],
+            scenario.until_s,
+        )
+    )
+
+
+def _instances(scenario: Scenario, number: dict[str, int]) -> Instances:
+    rows, forms = [], []
+    for group in scenario.groups:
+        one = group.engine
+        row = (
+            number[group.model], group.limit or NO_LIMIT, one.slots, one.budget, one.chunk, one.block_tokens,
+            group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart,
+        )  # fmt: skip
+        if group.kv_tokens < one.block_tokens:
+            raise InputError(
+                f"is {group.kv_tokens}, less than one block of {one.block_tokens}", "give more", field="kv_tokens"
+            )
+        rows += [row] * group.count
+        forms += [group.step.rows] * group.count
+    return Instances(*np.array(rows, dtype=np.int64).T, form=np.array(forms))

@@ -5,7 +5,6 @@ from typing import Literal
 
 from workbench.errors import UnknownName
 from workbench.jit import kernel
-from workbench.records import shown
 
 Discipline = Literal["exhaustive", "gated", "one-limited"]
 DISCIPLINES: dict[Discipline, int] = {"exhaustive": 0, "gated": 1, "one-limited": 2}
@@ -17,7 +16,7 @@ _NO_LIMIT = 2**62
 def check_discipline(name: str) -> int:
     """The number of a discipline, or `UnknownName`."""
     if not isinstance(name, str) or name not in DISCIPLINES:
-        raise UnknownName("polling discipline", shown(name), DISCIPLINES)
+        raise UnknownName("polling discipline", name if isinstance(name, str) else type(name).__name__, DISCIPLINES)
     return DISCIPLINES[name]
 
 

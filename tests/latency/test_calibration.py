@@ -265,3 +265,56 @@ def test_steps_of_a_real_rtx_4090(shared_data, tmp_path, home):
     errors = {(row["phase"], row["left_out"]): row["median_error"] for row in found.errors.iter_rows(named=True)}
     assert errors["decode", "every fifth row"] <= 0.10
     assert errors["prefill", "every fifth row"] <= 0.10
+
+
+def test_steps_measured_twice_are_one_step(tmp_path, home):
+    """Four steps, five times each: 20 rows, and nothing that a fit of four coefficients could be checked on."""
+    rows = [("decode", batch, "", "", 1000, 1, decode_s(batch, 1000, 1)) for batch in (1, 2, 4, 8)] * 5
+    with pytest.raises(InputError, match="only 4 decode different steps; measure at least 8"):
+        calibrate(written(tmp_path / "bench.csv", rows), **HOW)
+
+
+def test_repeated_rows_are_left_out_together(tmp_path, home):
+    """Of two equal halves each fold leaves out both copies: the errors are those of the single file."""
+    rows = synthetic(noise=0.05, seed=3)
+    once = calibrate(written(tmp_path / "once.csv", rows), **HOW).errors
+    twice = calibrate(written(tmp_path / "twice.csv", rows + rows), **HOW).errors
+    assert twice["median_error"].to_list() == pytest.approx(once["median_error"].to_list(), rel=1e-4)
+
+
+def test_times_below_the_data_sheet_are_remarked(tmp_path, home):
+    """Microseconds taken for seconds: no step of an 8B model takes 10 µs, its weights alone take 4.8 ms to read."""
+    rows = [(*row[:-1], row[-1] * 1e-3) for row in synthetic()]
+    remarks = calibrate(written(tmp_path / "bench.csv", rows), **HOW).remarks
+    assert any(f"{len(rows)} of {len(rows)} rows are faster" in remark for remark in remarks)
+
+
+def test_a_long_table_of_many_sizes_takes_seconds(tmp_path, home):
+    """200,000 rows of 256 batch sizes: the known coefficients come back, and 16 groups are left out, not 256."""
+    rng = np.random.default_rng(5)
+    batch, context = rng.integers(1, 257, 200_000), rng.integers(1, 8000, 200_000)
+    frame = pl.DataFrame({"phase": "decode", "batch": batch, "context_tokens": context})
+    seconds = decode_s(batch.astype(float), context, 1) * rng.normal(1.0, 0.02, 200_000)
+    path = tmp_path / "long.parquet"
+    frame.with_columns(seconds=pl.Series(seconds)).write_parquet(path)
+    found = calibrate(path, **HOW)
+    assert found.profile.phase("decode").coefficients[2:] == pytest.approx([1.4, 8e-6], rel=0.02)
+    assert any("20,000 were fitted" in remark for remark in found.remarks)
+    context_range = next(each for each in found.profile.phase("decode").ranges if each.quantity == "context_tokens")
+    assert (context_range.least, context_range.most) == (1.0, 7999.0)
+
+
+def test_saving_under_a_name_that_exists_says_so(tmp_path, home, capsys):
+    path = str(written(tmp_path / "bench.csv", synthetic()))
+    command = ["calibrate", path, "--model", "llama-3.1-8b", "--accelerator", "h100"]
+    assert main(command) == 0
+    assert "replaces" not in capsys.readouterr().out
+    assert main(command) == 0
+    assert "replaces the earlier profile of that name" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("given", [{"unit": []}, {"columns": 5}, {"name": 5}, {"path": 5}, {"path": None}])
+def test_arguments_that_are_none_are_one_sentence(tmp_path, home, given):
+    asked = {"path": written(tmp_path / "bench.csv", synthetic()), **HOW, **given}
+    with pytest.raises(UserError):
+        calibrate(asked.pop("path"), **asked)

@@ -200,3 +200,47 @@ def test_sources_by_name():
         step_time("llama-3.1-8b", "b200", source="kernels")
     with pytest.raises(UserError, match="No measured sweep of decode attention"):
         step_time("llama-3.1-8b", "a40", source="kernels")
+
+
+@pytest.mark.parametrize("tp", [0, -1, 1.5, "2", None, True, [1], 10**400])
+def test_a_tp_that_is_none_is_one_sentence(tp):
+    from workbench.latency.messages import all_reduce
+    from workbench.latency.work import work_of
+
+    for call in (lambda: work_of(model("llama-3-8b"), tp), lambda: all_reduce(accelerator("h100"), tp)):
+        with pytest.raises(UserError) as caught:
+            call()
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("value", ["3", ["1"], [True], True, 10**400, 1j, None, {}, b"1"])
+def test_numbers_that_are_none_are_refused_by_every_step(value):
+    from workbench.latency.closed_loop import closed_loop_tpot_s
+
+    step = step_time("llama-3-8b", "h100")
+    for call in (
+        lambda: step.prefill(value),
+        lambda: step.decode_s(value, 100),
+        lambda: step.mixed(100, 4, value),
+        lambda: closed_loop_tpot_s(step, 4, 100, value),
+        lambda: overheads(layer_s=value) if value is not None else step.prefill_s(value),
+    ):
+        with pytest.raises(InputError):
+            call()
+
+
+def test_a_server_without_output_has_no_time_per_output_token():
+    from workbench.latency.closed_loop import closed_loop_tpot_s
+
+    with pytest.raises(InputError, match="output_tokens"):
+        closed_loop_tpot_s(step_time("llama-3-8b", "h100"), 4, 100, 0)
+
+
+def test_overheads_are_refused_where_they_would_be_ignored():
+    """Published coefficients hold their overheads already."""
+    with pytest.raises(InputError, match="leave them out"):
+        step_time("qwen2.5-7b", "h800-80gb-sxm", source="aegaeon", overheads=NO_OVERHEADS)
+    with pytest.raises(InputError, match="deployment"):
+        step_time("llama-3-8b", "h100", "tp2")
+    with pytest.raises(InputError, match="overheads"):
+        step_time("llama-3-8b", "h100", overheads={"layer_s": 0.0})

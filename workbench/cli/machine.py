@@ -92,7 +92,8 @@ def _calibrate(options: argparse.Namespace) -> None:
     show(found.errors, "Relative errors, by what was left out of the fit")
     for remark in found.remarks:
         print(remark)
-    print(f"Saved in {found.profile.save()}: use source={found.profile.name!r}.")
+    replaced = " It replaces the earlier profile of that name." if found.profile.name in latency.calibrated() else ""
+    print(f"Saved in {found.profile.save()}: use source={found.profile.name!r}.{replaced}")
 
 
 def _warm(_: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from workbench.latency.inputs import numbers
 from workbench.latency.step_time import StepTime
 
 
@@ -29,6 +30,9 @@ def closed_loop_tpot_s(
     >>> float(closed_loop_tpot_s(step, 1, 1000, 100)) == step.decode_s(1, 1050)
     True
     """
-    count, prompt, output = (np.asarray(value, dtype=float) for value in (clients, prompt_tokens, output_tokens))
+    count, prompt, output = (
+        numbers(name, value, least=1.0)
+        for name, value in (("clients", clients), ("prompt_tokens", prompt_tokens), ("output_tokens", output_tokens))
+    )
     decode_s = step.decode_s(count, count * (prompt + output / 2))
     return np.asarray(decode_s + (count - 1) * step.prefill_s(prompt) / output)

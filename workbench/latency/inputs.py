@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.errors import InputError
+from workbench.records import shown
 
 
 class StepInputs(NamedTuple):
@@ -53,7 +54,7 @@ def prompt_and_decode(
         "batch": requests,
         "context_tokens_total": context_tokens,
     }
-    arrays = [_numbers(name, value) for name, value in given.items()]
+    arrays = [numbers(name, value) for name, value in given.items()]
     try:
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
@@ -73,12 +74,16 @@ def prompt_and_decode(
     return StepInputs(new, pairs, new + prompted * cached, prompted, decoding, context, shape)
 
 
-def _numbers(name: str, value: ArrayLike) -> np.ndarray:
+def numbers(name: str, value: ArrayLike, least: float = 0.0) -> np.ndarray:
+    """An array of finite numbers of at least `least`, of any shape, or an `InputError` that names it."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"is {value!r:.60}", "give a number or an array of numbers", field=name) from None
-    if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
-        worst = array[~((array >= 0) & np.isfinite(array))].flat[0]
-        raise InputError(f"holds {worst:g}", "give finite numbers of 0 or more", field=name)
+        given = np.asarray(value)
+        if given.size and given.dtype.kind not in "iufO":
+            raise TypeError
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"is {shown(value)}", "give a number or an array of numbers", field=name) from None
+    if array.size and not (array.min() >= least and array.max() < np.inf):
+        worst = array[~((array >= least) & np.isfinite(array))].flat[0]
+        raise InputError(f"holds {worst:g}", f"give finite numbers of {least:g} or more", field=name)
     return array

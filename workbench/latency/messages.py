@@ -11,7 +11,7 @@ from workbench.paths import facts_folder
 from workbench.profiles.accelerator_record import Accelerator
 from workbench.profiles.checking import build
 from workbench.profiles.toml_reading import read_toml, sources_in
-from workbench.records import Quantity, Record, Source, Status
+from workbench.records import Quantity, Record, Source, Status, whole
 
 MOST = 8
 """Accelerators of the largest group whose all-reduces were measured."""
@@ -45,7 +45,7 @@ def all_reduce(accelerator: Accelerator, tp: int) -> AllReduce:
     Raises:
         UserError: more accelerators than were measured together.
     """
-    if tp == 1:
+    if whole(tp, "tp", 1) == 1:
         return AllReduce()
     if tp > MOST:
         raise UserError(
@@ -57,9 +57,9 @@ def all_reduce(accelerator: Accelerator, tp: int) -> AllReduce:
     latency = own or [row for row in rows if row.accelerator == "a100-80gb-sxm"]
     alpha = _between(latency, tp, "alpha_s", accelerator.name)
     bus = _between(own, tp, "bus", accelerator.name) if own else _bus_of_profile(accelerator)
-    whole = Quantity(value=float(bus) / (2 * (tp - 1) / tp), unit="bytes/s", status=bus.status, source=bus.source)
-    numbers = (_source(f"all-reduce over {tp}, latency", alpha), _source(f"all-reduce over {tp}, rate", whole))
-    return AllReduce(alpha_s=float(alpha), bytes_per_s=float(whole), numbers=numbers)
+    rate = Quantity(value=float(bus) / (2 * (tp - 1) / tp), unit="bytes/s", status=bus.status, source=bus.source)
+    numbers = (_source(f"all-reduce over {tp}, latency", alpha), _source(f"all-reduce over {tp}, rate", rate))
+    return AllReduce(alpha_s=float(alpha), bytes_per_s=float(rate), numbers=numbers)
 
 
 def least_message_s_per_byte(accelerator: Accelerator, tp: int) -> float:

@@ -7,7 +7,7 @@ from workbench.paths import facts_folder
 from workbench.profiles.checking import build
 from workbench.profiles.quantities import Seconds
 from workbench.profiles.toml_reading import read_toml, sources_in
-from workbench.records import Record
+from workbench.records import Record, not_negative
 
 
 class Overheads(Record):
@@ -39,6 +39,7 @@ def overheads(step_s: float | None = None, layer_s: float | None = None, request
     (0.0, 0.000126)
     """
     given = {"step_s": step_s, "layer_s": layer_s, "request_s": request_s}
+    given = {name: None if value is None else not_negative(value, name) for name, value in given.items()}
     default = default_overheads()
     return build(Overheads, {name: getattr(default, name) if value is None else value for name, value in given.items()})
 

@@ -30,9 +30,17 @@ def nonnegative_fit(columns: np.ndarray, seconds: np.ndarray, least: np.ndarray 
     weights, found = np.ones(len(seconds)), np.zeros(len(floor))
     for _ in range(_ROUNDS):
         root = np.sqrt(weights)
-        found, _ = nnls(relative / scale * root[:, None], target * root, maxiter=50 * len(floor))
+        found, _ = nnls(*_reduced(relative / scale * root[:, None], target * root), maxiter=50 * len(floor))
         weights = 1.0 / np.maximum(np.abs(relative / scale @ found - target), _FLOOR)
     return floor + found / scale
+
+
+def _reduced(matrix: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same least squares with as many rows as unknowns and one more: of long tables, the triangle of their QR."""
+    if len(target) <= 1000:
+        return matrix, target
+    triangle = np.linalg.qr(np.column_stack([matrix, target]), mode="r")
+    return triangle[:, :-1], triangle[:, -1]
 
 
 def held_out(

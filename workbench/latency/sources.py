@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from workbench.errors import UnknownName
+from workbench.errors import InputError, UnknownName
 from workbench.latency.calibration.profile import calibrated, load_profile
 from workbench.latency.fitted_kernels import fitted_kernels
 from workbench.latency.overheads import Overheads
@@ -19,6 +19,7 @@ from workbench.profiles import model as find_model
 from workbench.profiles.accelerator_record import Accelerator
 from workbench.profiles.deployment_record import Deployment
 from workbench.profiles.model_record import Model
+from workbench.records import shown
 
 FROM_PROFILES: dict[str, tuple[Callable[..., StepTime], str]] = {
     "roofline": (roofline, "any dense model on any accelerator, from their profiles at achievable rates"),
@@ -58,10 +59,18 @@ def step_time(
     <6.45... ms (computed: roofline of every kernel at achievable rates, overheads of BLIS)>
     """
     model, accelerator = find_model(model), find_accelerator(accelerator)
-    deployment = deployment or Deployment()
+    deployment = Deployment() if deployment is None else deployment
+    for value, kind, maker in ((deployment, Deployment, "deployment"), (overheads, Overheads, "overheads")):
+        if value is not None and not isinstance(value, kind):
+            raise InputError(f"is a {type(value).__name__}", f"make one with {maker}(...)", field=maker)
     model = model.with_dtype(deployment.dtype, deployment.kv_dtype)
     work_of(model, deployment.tp)  # refuses what cannot be modelled before asking whether it fits
     check_fits(model, accelerator, deployment)
+    if not isinstance(source, str):
+        raise UnknownName("source of step times", shown(source), [*FROM_PROFILES, *PUBLISHED, *calibrated()])
+    if overheads is not None and source not in FROM_PROFILES:
+        remedy = f"leave them out, or take source={' or '.join(map(repr, FROM_PROFILES))}"
+        raise InputError(f"are given, and {source!r:.60} has its own inside its numbers", remedy, field="overheads")
     if source in FROM_PROFILES:
         return FROM_PROFILES[source][0](model, accelerator, deployment, overheads)
     if source in PUBLISHED:

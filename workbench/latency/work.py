@@ -1,9 +1,10 @@
 """What a step computes and moves on one accelerator of a tensor-parallel group, from the model's shape alone."""
 
 from workbench.errors import UserError
+from workbench.profiles import model as find_model
 from workbench.profiles.dtypes import bits_of
 from workbench.profiles.model_record import Model
-from workbench.records import Record
+from workbench.records import Record, whole
 
 ACTIVATION_BYTES = 2
 """Activations are 16 bits wide whatever the weights are stored in."""
@@ -92,6 +93,7 @@ def work_of(model: Model, tp: int = 1) -> Work:
     >>> work.context_bytes, [(m.rows, m.columns) for m in work.matrices]
     (131072.0, [(4096, 6144), (4096, 4096), (4096, 28672), (14336, 4096)])
     """
+    model = find_model(model)
     _check(model, tp)
     bits = bits_of(model.weight_dtype)
     queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
@@ -126,6 +128,7 @@ def _check(model: Model, tp: int) -> None:
             f"billion parameters, {model.active_parameters / 1e9:.0f} billion of them active), and only dense models "
             "with ordinary KV heads are modelled; choose a dense model."
         )
+    whole(tp, "tp", 1)
     for count, what in (
         (model.heads, "attention heads"),
         (model.kv_heads, "KV heads"),

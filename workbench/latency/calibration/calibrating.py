@@ -19,7 +19,12 @@ from workbench.profiles.deployment_record import Deployment
 from workbench.profiles.model_record import Model
 from workbench.records import Record
 
+MOST_FITTED = 20_000
+"""Rows of a phase that are fitted at most; four coefficients do not get better by more."""
+
 FOLDS = 5
+MOST_GROUPS = 16
+"""Groups of neighbouring sizes that are left out in turn, where there are more sizes than that."""
 LEAST_ROWS = 8
 """Rows of a phase below which errors on left-out rows mean nothing."""
 
@@ -103,9 +108,10 @@ def calibrate(
         if not chosen.height:
             remarks.append(f"There are no {phase} rows, so the profile cannot tell {phase} times.")
             continue
-        if chosen.height < LEAST_ROWS:
+        if (different := _distinct(chosen, phase).height) < LEAST_ROWS:
             remedy = f"measure at least {LEAST_ROWS}, of different sizes"
-            raise InputError(f"there are only {chosen.height} {phase} rows", remedy, file=label)
+            what = "different steps" if different < chosen.height else "rows"
+            raise InputError(f"there are only {different} {phase} {what}", remedy, file=label)
         fit, table, notes = _fit(phase, chosen, measured, device)
         phases.append(fit)
         errors += table
@@ -121,24 +127,33 @@ def calibrate(
         phases=tuple(phases),
         source=f"{sum(fit.rows for fit in phases)} rows of {Path(path).name}",
     )
+    remarks += _below_bound(rows, profile, measured, device)
     errors += _mixed_errors(rows.filter(pl.col("phase") == "mixed"), profile, measured, device)
     return Calibration(profile=profile, errors=pl.DataFrame(errors), remarks=tuple(remarks))
 
 
 def _fit(phase: str, rows: pl.DataFrame, model: Model, accelerator: Accelerator):
+    ranges, notes = tuple(_ranges(phase, rows)), []
+    if rows.height > MOST_FITTED:
+        notes.append(f"Of {rows.height:,} {phase} rows {MOST_FITTED:,} were fitted, taken at random.")
+        rows = rows[np.sort(np.random.default_rng(0).choice(rows.height, MOST_FITTED, replace=False))]
     terms, seconds = TERMS[phase], rows["seconds"].to_numpy()
     columns = term_columns(phase, rows, model, accelerator)
     told = independent(columns / seconds[:, None])
     kept = columns[:, told]
     found = np.zeros(len(terms))
     found[told] = nonnegative_fit(kept, seconds)
-    notes = [
+    notes += [
         f"The {phase} rows do not tell {term} apart from the other terms; its cost is inside theirs."
         for term, known in zip(terms, told, strict=True)
         if not known
     ]
-    ways = {"every fifth row": np.arange(len(seconds)) % FOLDS}
-    ways |= {f"each {axis} in turn": rows[axis].to_numpy() for axis in ("tp", "batch")}
+    # Steps measured several times are left out together: a fit that saw one of them has seen them all.
+    step = rows.select(pl.struct("tp", "batch", *_SIZES[phase]).rank("dense")).to_series().to_numpy()
+    _, first, step = np.unique(step, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    ways = {"every fifth row": order[step] % FOLDS}
+    ways |= {f"each {axis} in turn": _few_groups(rows[axis].to_numpy()) for axis in ("tp", "batch")}
     table = [_errors(phase, "nothing", kept @ found[told], seconds)]
     for way, groups in ways.items():
         if len(np.unique(groups)) > 2:  # of two, one alone cannot tell what the other costs
@@ -152,9 +167,48 @@ def _fit(phase: str, rows: pl.DataFrame, model: Model, accelerator: Accelerator)
         held_out_error=fold["median_error"],
         held_out_signed=fold["median_signed"],
         held_out_p90=fold["p90_error"],
-        ranges=tuple(_ranges(phase, rows)),
+        ranges=ranges,
     )
     return fit, table, notes
+
+
+def _below_bound(rows: pl.DataFrame, profile: CalibratedProfile, model: Model, accelerator: Accelerator) -> list[str]:
+    """A remark where measured times lie below the roofline at data-sheet peaks, which cannot be true."""
+    below = asked = 0
+    for phase in profile.phases:
+        for tp in profile.tp:
+            some = rows.filter((pl.col("phase") == phase.phase) & (pl.col("tp") == tp))
+            if not some.height:
+                continue
+            step = profile.step_time(model, accelerator, Deployment(tp=tp)).model_copy(update={"box": Box()})
+            batch = some["batch"].to_numpy()
+            if phase.phase == "decode":
+                bound_s = step.decode(batch, batch * some["context_tokens"].to_numpy()).bound_s
+            else:
+                tokens, cached = some["prompt_tokens"].to_numpy(), some["cached_tokens"].to_numpy()
+                bound_s = step.prefill(batch * tokens, cached, batch).bound_s
+            below += int((some["seconds"].to_numpy() < bound_s).sum())
+            asked += some.height
+    if not below:
+        return []
+    return [
+        f"{below:,} of {asked:,} rows are faster than {accelerator.name} can be at its data-sheet peaks, below which "
+        "no answer goes; check the unit of seconds, the model and the accelerator."
+    ]
+
+
+def _few_groups(sizes: np.ndarray) -> np.ndarray:
+    """A group for each row: its size, or of many sizes a run of neighbouring ones with about as many sizes each."""
+    each, place = np.unique(sizes, return_inverse=True)
+    return place if len(each) <= MOST_GROUPS else place * MOST_GROUPS // len(each)
+
+
+def _distinct(rows: pl.DataFrame, phase: str) -> pl.DataFrame:
+    """The different steps among the rows of a phase, one row each."""
+    return rows.unique(["tp", "batch", *_SIZES[phase]])
+
+
+_SIZES = {"prefill": ("prompt_tokens", "cached_tokens"), "decode": ("context_tokens",)}
 
 
 def _mixed_errors(rows: pl.DataFrame, profile: CalibratedProfile, model: Model, accelerator: Accelerator) -> list[dict]:

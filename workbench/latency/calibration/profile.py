@@ -20,7 +20,7 @@ from workbench.profiles.deployment_record import Deployment
 from workbench.profiles.model_record import Model
 from workbench.profiles.toml_reading import read_toml
 from workbench.profiles.toml_writing import toml_text
-from workbench.records import Record, Source
+from workbench.records import Record, Source, shown
 
 RESERVED = ("roofline", "kernels", "aegaeon", "blitzscale")
 """Names of sources that no profile may take."""
@@ -135,6 +135,8 @@ class CalibratedProfile(Record):
 
 def checked_name(name: str) -> str:
     """The name itself if it can be a file's and is nobody else's, else an `InputError`."""
+    if not isinstance(name, str):
+        raise InputError(f"is {shown(name)}", "give a text", field="name")
     if name in RESERVED:
         raise InputError(f"is {name!r}, which names a source of its own", "choose another name", field="name")
     if not _NAME.fullmatch(name):
@@ -159,7 +161,8 @@ def load_profile(name: str) -> CalibratedProfile:
         UnknownName, InputError: none of that name; a file that cannot be used.
     """
     if name not in calibrated():
-        raise UnknownName("calibrated profile", name, calibrated(), "`workbench calibrate FILE` makes one.")
+        asked = name if isinstance(name, str) else shown(name)
+        raise UnknownName("calibrated profile", asked, calibrated(), "`workbench calibrate FILE` makes one.")
     path = profile_file(name)
     tables = read_toml(path)
     phases = [_phase(phase, tables[phase], path) for phase in TERMS if phase in tables]

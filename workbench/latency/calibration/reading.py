@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from workbench.errors import InputError, UnknownName
+from workbench.records import shown
 from workbench.workloads.files.head import ROW, Head, head_of
 from workbench.workloads.files.rows import Rows
 from workbench.workloads.files.unpacking import readable
@@ -31,8 +32,12 @@ def benchmark_rows(path: str | Path, columns: Mapping[str, str] | None = None, u
     Raises:
         InputError: a missing column, or a cell that cannot be, with its row.
     """
-    if unit not in UNITS:
-        raise UnknownName("unit of time", unit, UNITS)
+    if not isinstance(path, str | Path):
+        raise InputError(f"is {shown(path)}", "give the name of a file", field="path")
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise UnknownName("unit of time", shown(unit), UNITS)
+    if not isinstance(columns or {}, Mapping):
+        raise InputError(f"is {shown(columns)}", "give a table of our column -> the file's", field="columns")
     given = dict(columns or {})
     for ours in given:
         if ours not in COLUMNS:

@@ -72,6 +72,57 @@ def test_a_damaged_result_is_computed_again(tmp_path):
     assert values([again]) == [49]
 
 
+@pytest.mark.parametrize("manifest", ["null", "5", "[1]", "{", '{"squares": "0"}', '["squares"]'])
+def test_a_damaged_list_of_tables_is_computed_again(tmp_path, manifest):
+    run_tasks(squares([7]), folder=tmp_path, workers=1)
+    (file,) = tmp_path.rglob("tables.json")
+    file.write_text(manifest)
+    (again,) = run_tasks(squares([7]), folder=tmp_path, workers=1)
+    assert not again.kept
+    assert run_tasks(squares([7]), folder=tmp_path, workers=1)[0].kept
+
+
+def test_another_number_in_a_kept_file_is_noticed(tmp_path):
+    """A readable Parquet file with a wrong number in it: nothing but its sum tells."""
+    run_tasks(squares([7]), folder=tmp_path, workers=1)
+    (file,) = tmp_path.rglob("*.parquet")
+    pl.read_parquet(file).with_columns(square=pl.lit(50)).write_parquet(file)
+    (again,) = run_tasks(squares([7]), folder=tmp_path, workers=1)
+    assert not again.kept
+    assert values([again]) == [49]
+
+
+@pytest.mark.parametrize("more", [{"workers": 0}, {"workers": "2"}, {"workers": True}, {"executor": 3}])
+def test_workers_that_are_none(tmp_path, more):
+    with pytest.raises(UserError, match="A sweep"):
+        run_tasks(squares([1]), folder=tmp_path, **more)
+
+
+def test_an_executor_that_was_shut_down_is_one_sentence(tmp_path):
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(WorkbenchError, match="the worker was lost"):
+        run_tasks(squares([1]), folder=tmp_path, executor=executor)
+
+
+def test_two_runs_share_a_folder(tmp_path):
+    """Both compute, whoever keeps a result second finds it there; both get all rows."""
+    found = {}
+
+    def run(name):
+        with ThreadPoolExecutor(1) as executor:
+            found[name] = values(run_tasks(squares(range(12), sleep_s=0.02), folder=tmp_path, executor=executor))
+
+    both = [threading.Thread(target=run, args=(name,)) for name in "ab"]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert found["a"] == found["b"] == [n * n for n in range(12)]
+    assert len(list(tmp_path.rglob("*.parquet"))) == 12
+    assert list(tmp_path.rglob(".*")) == []
+
+
 def test_a_failure_names_the_point_and_keeps_the_others(tmp_path):
     tasks = [Task("sweep_tasks:refuse", {"number": number}, f"number {number}") for number in (1, 2, 3)]
     with pytest.raises(UserError) as caught:

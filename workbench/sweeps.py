@@ -26,6 +26,7 @@ import polars as pl
 from workbench.errors import UserError, WorkbenchError
 from workbench.jit import source_key
 from workbench.paths import cache_folder, make_folder
+from workbench.records import shown
 
 Tables = dict[str, pl.DataFrame]
 PENDING_PER_WORKER = 4
@@ -84,6 +85,10 @@ def run_tasks(
         UserError: results cannot be kept in that folder. WorkbenchError: a task failed (its label is named), or the run
             was stopped; all that arrived is kept.
     """
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+        raise UserError(f"A sweep needs a whole number of at least 1 worker, got {shown(workers)}.")
+    if executor is not None and not isinstance(executor, Executor):
+        raise UserError(f"A sweep takes a concurrent.futures executor, got a {type(executor).__name__}.")
     store = make_folder(Path(folder) if folder is not None else cache_folder() / "sweeps")
     keys = [key_of(task) for task in tasks]
     found: dict[int, Finished] = {}
@@ -161,8 +166,6 @@ def _compute(
 ) -> Iterator[tuple[int, dict[str, bytes] | WorkbenchError]]:
     """Results as they arrive; after a failure whatever has arrived, and nothing new is started."""
     count = min(len(todo), workers or os.cpu_count() or 1)
-    if workers is not None and workers < 1:
-        raise UserError(f"A sweep needs at least 1 worker, got {workers}.")
     own = None
     if executor is None:
         from loky import ProcessPoolExecutor
@@ -175,7 +178,12 @@ def _compute(
         while waiting or pending:
             while waiting and len(pending) < PENDING_PER_WORKER * count:
                 index = waiting.pop()
-                pending[executor.submit(call, tasks[index].function, dict(tasks[index].arguments))] = index
+                try:
+                    future = executor.submit(call, tasks[index].function, dict(tasks[index].arguments))
+                except RuntimeError as error:  # a pool that is shut down or broken takes nothing any more
+                    yield index, _lost(tasks[index], error)
+                    return
+                pending[future] = index
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=pending.__getitem__):
                 index = pending.pop(future)
@@ -197,10 +205,14 @@ def _result(future: Future, task: Task) -> dict[str, bytes] | WorkbenchError:
     try:
         result = future.result()
     except Exception as error:  # the worker itself was lost
-        return WorkbenchError(f"{task.label}: the worker was lost ({type(error).__name__}); run it again.")
+        return _lost(task, error)
     if isinstance(result, Failure):
         return (UserError if result.mendable else WorkbenchError)(f"{task.label}: {result.reason}")
     return result
+
+
+def _lost(task: Task, error: Exception) -> WorkbenchError:
+    return WorkbenchError(f"{task.label}: the worker was lost ({type(error).__name__}); run it again.")
 
 
 def _write(store: Path, key: str, parts: Mapping[str, bytes]) -> None:
@@ -211,7 +223,8 @@ def _write(store: Path, key: str, parts: Mapping[str, bytes]) -> None:
     try:
         for name, data in parts.items():
             (beside / f"{name}.parquet").write_bytes(data)
-        (beside / MANIFEST).write_text(json.dumps(sorted(parts)))
+        sums = {name: hashlib.sha256(parts[name]).hexdigest() for name in sorted(parts)}
+        (beside / MANIFEST).write_text(json.dumps(sums))
         beside.chmod(0o755)
         try:
             beside.rename(place)
@@ -228,9 +241,14 @@ def _read(store: Path, key: str) -> Tables | None:
     if not place.is_dir():
         return None
     try:
-        names = json.loads((place / MANIFEST).read_text())
-        return {name: pl.read_parquet(place / f"{name}.parquet") for name in names}
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+        tables = {}
+        for name, total in json.loads((place / MANIFEST).read_text()).items():
+            data = (place / f"{name}.parquet").read_bytes()
+            if hashlib.sha256(data).hexdigest() != total:  # Parquet itself does not notice a changed number
+                raise ValueError(name)
+            tables[name] = _table(data)
+        return tables
+    except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError):
         shutil.rmtree(place, ignore_errors=True)
         return None
 

@@ -18,7 +18,7 @@ from workbench.serving.model import (
     Run,
     Scenario,
     StepForm,
-    engine,
+    engine_named,
     lower,
     metrics,
     run_compiled,
@@ -52,7 +52,7 @@ def with_token_times(times_s):
 
 def test_a_scenario_becomes_the_arrays_it_describes():
     groups = (
-        Group(model="b", count=2, step=SECOND, kv_tokens=100, limit=3, engine=engine("reserved-slots", slots=4)),
+        Group(model="b", count=2, step=SECOND, kv_tokens=100, limit=3, engine=engine_named("reserved-slots", slots=4)),
         Group(model="a", step=StepForm(compute=(1, 2, 3, 4, 5), memory=(5, 4, 3, 2, 1)), kv_tokens=64),
     )
     failures = (Failure(time_s=5, instance=2), Failure(time_s=1, instance=0, back_s=2))
@@ -81,7 +81,7 @@ def test_draws_depend_on_the_seed_alone():
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(UnknownName, match="fixed-batches"):
-        engine("batches")
+        engine_named("batches")
     with pytest.raises(UnknownName, match="least-outstanding"):
         Scenario(groups=(Group(model="a", step=SECOND, kv_tokens=64),), dispatch="least")
     with pytest.raises(InputError, match=r"'Engine.slots'"):
@@ -216,3 +216,11 @@ def test_a_roofline_is_two_rows_within_ten_percent():
         assert form.seconds(tokens, tokens**2, 0, 1) == pytest.approx(step.prefill_s(tokens), rel=0.1)
     mixed = form.seconds(512, 512**2, 64 * 1000, 65)
     assert mixed == pytest.approx(step.mixed_s(512, 64, 64 * 1000), rel=0.1)
+
+
+def test_another_backend_gives_the_same_run():
+    from workbench.serving.simulated import simulate
+
+    scenario = Scenario(groups=(Group(model="a", count=2, step=SECOND, kv_tokens=64),), dispatch="random")
+    asked = table(("a", 0.0, 4, 3), ("a", 0.5, 9, 20), ("a", 0.5, 40, 9))
+    assert serve(scenario, asked, seed=3).requests.equals(serve(scenario, asked, seed=3, backend=simulate).requests)

@@ -2,10 +2,10 @@
 
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
-from workbench.serving.model.metrics import metrics
+from workbench.serving.model.measuring import metrics
 from workbench.serving.model.run import Run, serve
-from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine, lower
-from workbench.serving.model.step_form import StepForm, step_form
+from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine_named, lower
+from workbench.serving.model.step_forms import StepForm, step_form
 
 __all__ = [
     "ENGINES",
@@ -20,7 +20,7 @@ __all__ = [
     "Run",
     "Scenario",
     "StepForm",
-    "engine",
+    "engine_named",
     "lower",
     "metrics",
     "run_compiled",

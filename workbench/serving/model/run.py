@@ -187,7 +187,7 @@ def serve(
     *,
     seed: Seed = 0,
     chooser: Callable | None = None,
-    engine: Callable[[Lowered], Outcome] | None = None,
+    backend: Callable[[Lowered], Outcome] | None = None,
 ) -> Run:
     """Serve requests by a cluster.
 
@@ -196,11 +196,11 @@ def serve(
         requests: a trace or its table.
         seed: of the random numbers that dispatch policies draw.
         chooser: a dispatch policy of one's own, made by `workbench.serving.policy.chooser`.
-        engine: another backend that takes `Lowered` and gives `Outcome`; the compiled one when None.
+        backend: another engine that takes `Lowered` and gives `Outcome`; the compiled one when None.
     """
     lowered = lower(scenario, requests, seed)
     table = requests.requests if isinstance(requests, Trace) else requests
     if "request_id" not in table.columns:
         table = table.with_row_index("request_id").cast({"request_id": pl.Int64})
-    outcome = engine(lowered) if engine else run_compiled(lowered, chooser)
+    outcome = backend(lowered) if backend else run_compiled(lowered, chooser)
     return Run(asked=table, lowered=lowered, outcome=outcome)

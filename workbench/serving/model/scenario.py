@@ -10,7 +10,7 @@ from workbench.errors import InputError, UnknownName
 from workbench.records import Asked, AtLeastOne, NotNegative, ZeroOrMore
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
-from workbench.serving.model.step_form import StepForm
+from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy import ROUTES
 from workbench.workloads.generators.streams import Seed, stream
 from workbench.workloads.handle import Trace
@@ -50,10 +50,10 @@ reserved for whole requests; *fixed-batches*: a batch runs until all in it are d
 before any decoding. Sizes are chosen, not any system's."""
 
 
-def engine(name: str, **changes) -> Engine:
+def engine_named(name: str, **changes) -> Engine:
     """One of `ENGINES`, with some settings changed.
 
-    >>> engine("prefill-first", slots=64).apart
+    >>> engine_named("prefill-first", slots=64).apart
     True
     """
     if name not in ENGINES:
@@ -68,7 +68,7 @@ class Group(Asked):
         model: name of the model they serve, as requests ask for it.
         count: how many.
         engine: how each batches.
-        step: how long a step takes, see `workbench.serving.model.step_form`.
+        step: how long a step takes, see `workbench.serving.step_form`.
         kv_tokens: tokens whose KV fits one instance (`workbench.profiles.check_fits` tells).
         limit: most requests queued or running on one before the router holds back; None for no limit.
     """

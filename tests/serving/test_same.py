@@ -5,7 +5,7 @@ from math import nextafter
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from serving_cases import busy_scenario, scenario, small_scenarios
+from serving_cases import asked, busy_scenario, cluster, place, scenario, small_scenarios
 
 from workbench.serving.model import Lowered, Outcome
 from workbench.serving.model.engine import run_compiled
@@ -71,6 +71,18 @@ def test_busy_clusters_end_the_same():
         moves += run.moves.sum()
         steps += run.iteration_end_s.size
     assert min(evictions, moves, steps / 100) > 300
+
+
+@pytest.mark.parametrize("jumps", [True, False])
+def test_a_token_right_after_the_prompt_in_its_way_was_evicted(jumps):
+    """The fourth request sits out for the budget, then for prompts, and decodes when the last of these has to go."""
+    shapes = [(0, 1, 2), (0.75, 1, 0), (1, 1, 2), (1.25, 2, 2), (1.75, 3, 2), (2, 2, 1)]
+    engine = place(budget=2, chunk=4, block=1, blocks=8, apart=1, form=((0.25, 0, 0, 0, 0), (0,) * 5))
+    lowered = cluster([asked(*shape) for shape in shapes], [engine], [(0.25, 0, 0.5)])
+    run = run_compiled(lowered, jumps=jumps)
+    assert [3, 1, 1, 0, 7] in run.segments.tolist()
+    assert run.evictions.tolist() == [0, 0, 0, 0, 0, 1]
+    assert differences(run, simulate(lowered)) == []
 
 
 def evicted_go_last(monkeypatch):

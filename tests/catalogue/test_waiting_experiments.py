@@ -202,3 +202,51 @@ def test_tpot_points_are_drawn_where_they_are_held(shared_data):
     assert len(points) > 1000
     error = (points["predicted_s"] / points["measured_s"] - 1).abs()
     assert error.median() < 0.10
+
+
+@pytest.mark.parametrize(
+    ("experiment", "parameters"),
+    [
+        ("theory/queues", {"customers": 10_000, "load": 0.96}),
+        ("theory/queues", {"customers": 10_000, "queue": "M/G/1 (lognormal)", "service_scv": 8.0}),
+        ("aegaeon/fig4", {"models": 1}),
+        ("aegaeon/fig4", {"rate_per_s": 0.0001}),
+    ],
+)
+def test_a_path_too_short_to_tell_is_no_disagreement(experiment, parameters):
+    """One model, or 10,000 jobs at load 0.96, miss the formula by chance by more than the band of a long path."""
+    result = wb.experiment(experiment).run(quick=True, **parameters)
+    assert all(agreement.agrees for agreement in result.outcome.agreement)
+    assert result.outcome.agreement  # the twins are compared all the same
+
+
+def test_fig4_default_path_is_held_against_the_formula():
+    pairs = [row.backends for row in wb.experiment("aegaeon/fig4").run().outcome.agreement]
+    assert ("analytic", "compiled") in pairs
+
+
+def test_fig4_without_any_request_shows_nobody_active():
+    """One model, 0.0001 requests a second for 201 s: 0.02 expected, with these seeds none."""
+    for seed in range(1, 6):
+        result = wb.experiment("aegaeon/fig4").run(
+            ("compiled", "simpy"), models=1, rate_per_s=0.0001, active_s=0.1, until_s=200, seed=seed
+        )
+        assert result.tables["average"]["active"].to_list() == [0.0, 0.0]
+
+
+def test_fig4_refuses_what_simpy_would_follow_for_minutes():
+    from workbench.errors import UserError
+
+    with pytest.raises(UserError, match="simpy would follow about"):
+        wb.experiment("aegaeon/fig4").run("simpy", models=500, rate_per_s=1.0)
+
+
+def test_a_rotating_server_that_idles_costs_nothing():
+    """Both slider ends at once: walks of 0.01 s at load 0.02 are 5,000 idle visits a job, which nobody follows."""
+    result = wb.experiment("theory/queues").run(
+        "simpy", quick=True, queue="one server rotating over queues", load=0.02, switch_s=0.01, customers=10_000
+    )
+    at = result.tables["response"].filter(pl.col("load") == 0.02).row(0, named=True)
+    # pseudo-conservation by hand, N = 3, d = 0.01, E[S²] = 2: (2 ρ + d (N - ρ)) / (2 (1 - ρ)) + 1
+    exact = 1 + (2 * 0.02 + 0.01 * (3 - 0.02)) / (2 * 0.98)
+    assert abs(at["response_s"] - exact) < 3 * (at["high_s"] - at["low_s"])

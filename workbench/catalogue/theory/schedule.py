@@ -26,9 +26,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     soonest = min(complete[1:])
     first = "all are complete in the last one" if soonest == last else f"the first is complete after {soonest:g}"
     over = f"{last - bound:g} above the bound" if last > bound else "which no schedule can beat"
-    return (
-        f"{parameters['schedule'].capitalize()}: {m} blocks reach all {n} nodes in {last:g} steps, {over}; {first}."
-    )
+    return f"{parameters['schedule'].capitalize()}: {m} blocks reach all {n} nodes in {last:g} steps, {over}; {first}."
 
 
 @experiment(

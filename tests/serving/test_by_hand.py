@@ -206,6 +206,7 @@ def test_the_clock_stops_with_what_happens_then_included(jumps):
         ({"slots": 0}, "field 'slots': .* give whole numbers of 1 or more"),
         ({"block": 70_000}, "field 'block': .* at most 65,536"),
         ({"apart": 2}, "field 'apart': .* give 0 or 1"),
+        ({"model": 10**6}, "field 'model': .* from 0 to at most 999,999"),
     ],
 )
 def test_instances_that_make_no_sense_are_refused(change, sentence):

@@ -7,6 +7,7 @@ from workbench.serving.model.lowered import Failures, Instances, Lowered, Reques
 from workbench.serving.policy.routes import ROUTES
 
 MOST_TOKENS = 2**31 - 1
+MOST_MODELS = 1_000_000
 LARGEST_BLOCK = 65_536
 """Paged instances keep a histogram of this many numbers at most."""
 
@@ -37,7 +38,7 @@ def _requests(given: Requests) -> Requests:
     _right(arrival_s >= 0, "arrival_s", "count time from the first arrival")
     few = (whole["prompt"] <= MOST_TOKENS) & (whole["output"] <= MOST_TOKENS - whole["prompt"])
     _right(few, "output", "give prompt and output together at most 2,147,483,647 tokens")
-    _right(whole["model"] <= MOST_TOKENS, "model", "number the models from 0")
+    _right(whole["model"] < MOST_MODELS, "model", f"number the models from 0 to at most {MOST_MODELS - 1:,}")
     return Requests(arrival_s=arrival_s, draw=draw, **whole)
 
 
@@ -48,7 +49,7 @@ def _instances(given: Instances) -> Instances:
     whole = {name: _whole(getattr(given, name), name, size, least) for name, least in _INSTANCES.items()}
     for name in ("reserve", "whole", "apart"):
         _right(whole[name] <= 1, name, "give 0 or 1")
-    _right(whole["model"] <= MOST_TOKENS, "model", "number the models from 0")
+    _right(whole["model"] < MOST_MODELS, "model", f"number the models from 0 to at most {MOST_MODELS - 1:,}")
     paged = whole["reserve"] == 0
     _right(~paged | (whole["block"] <= LARGEST_BLOCK), "block", f"give blocks of at most {LARGEST_BLOCK:,} tokens")
     form = _reals(given.form, "form", (size, 2, 5))

@@ -191,7 +191,7 @@ def test_servers_that_are_none(servers):
         (lambda: wq.mg1(0.5, 1.0), "Exponential(mean_s=1.0)"),
         (lambda: wq.mg1(0.5, None), "give a distribution"),
         (lambda: wq.polling(2, 0.1, ONE, 0.1), "switchover"),
-        (lambda: wq.polling(2, 0.1, ONE, ONE, []), "gated"),
+        (lambda: wq.polling(2, 0.1, ONE, ONE, []), "polling discipline"),
         (lambda: wq.draw_customers(ONE, "exponential", 5, 1), "service"),
         (lambda: wq.draw_customers(ONE, ONE, 10**12, 1), "at most 100,000,000"),
         (lambda: wq.ggc(1.0, 1.0, 2.0, 1.0, 1, {}), "allen-cunneen"),

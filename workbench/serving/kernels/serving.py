@@ -30,7 +30,7 @@ class Finished(NamedTuple):
 
 
 def serve(
-    requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, models: int,
+    requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, scaling: tuple | None, models: int,
     chooser: Any = None, jumps: bool = True,
 ) -> Finished | None:  # fmt: skip
     """Run a cluster.

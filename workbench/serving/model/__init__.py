@@ -4,6 +4,7 @@ from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
 from workbench.serving.model.measuring import metrics
 from workbench.serving.model.run import Run, serve
+from workbench.serving.model.scaled import Scaling
 from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine_named, lower
 from workbench.serving.model.step_forms import StepForm, step_form
 
@@ -18,6 +19,7 @@ __all__ = [
     "Outcome",
     "Requests",
     "Run",
+    "Scaling",
     "Scenario",
     "StepForm",
     "engine_named",

@@ -20,9 +20,11 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         InputError: a run that makes no sense, with the array and row at fault.
         UserError: the chooser named a place that was not offered.
     """
-    requests, instances, failures, route, until_s = checked(lowered)
+    requests, instances, failures, route, until_s, scaling = checked(lowered)
+    if scaling is not None:
+        raise NotImplementedError("Clusters that change their size run in SimPy only so far.")
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
-    finished = serve(requests, instances, failures, route, until_s, models, chooser, jumps)
+    finished = serve(requests, instances, failures, route, until_s, scaling, models, chooser, jumps)
     if finished is None:
         raise UserError(
             "The dispatch function returned a number that is no position in the places it was offered; "

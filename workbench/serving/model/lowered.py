@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.serving.model.scaled import LOAD_COLUMNS, STATE_COLUMNS, TICK_COLUMNS, Scaling
+
 INSIDE, DONE, REJECTED = 0, 1, 2
 """What `Outcome.status` holds."""
 
@@ -83,6 +85,8 @@ class Lowered(NamedTuple):
         requests, instances, failures: see their classes.
         route: number of the dispatch policy, see `workbench.serving.policy.ROUTES`.
         until_s: events up to and at this time happen, later ones do not; infinity to run until all is done.
+        scaling: how the cluster changes its size; None where all instances are there from the start. With it, failures
+            name places, not instances.
     """
 
     requests: Requests
@@ -90,6 +94,7 @@ class Lowered(NamedTuple):
     failures: Failures
     route: int
     until_s: float
+    scaling: Scaling | None = None
 
 
 class Outcome(NamedTuple):
@@ -109,6 +114,11 @@ class Outcome(NamedTuple):
         busy_s: float64[N], sum of the step times of completed steps, in order.
         peak_blocks: int64[N], most KV blocks ever in use.
         failed_steps: int64[N], steps lost with their instance.
+        states: float64[k, 3], every change of a row in the order of events: time, row, new state (see `model.scaled`).
+        loads: float64[k, 8], every load of weights by start: start and end (when the row was up; NaN if it was lost or
+            the run ended first), row, tier, number of sources, operation, first time afterwards that a request emitted
+            its first token there (NaN if none did), requests that finished there before the row was empty again.
+        ticks: float64[k, 4], every decision: time, model, instances wanted, those up or starting before it.
     """
 
     status: np.ndarray
@@ -125,3 +135,6 @@ class Outcome(NamedTuple):
     busy_s: np.ndarray
     peak_blocks: np.ndarray
     failed_steps: np.ndarray
+    states: np.ndarray = np.empty((0, len(STATE_COLUMNS)))
+    loads: np.ndarray = np.empty((0, len(LOAD_COLUMNS)))
+    ticks: np.ndarray = np.empty((0, len(TICK_COLUMNS)))

@@ -1,4 +1,4 @@
-"""Decisions of a serving cluster: which instance a request goes to."""
+"""Decisions of a serving cluster: which instance a request goes to, and how many instances there should be."""
 
 from workbench.serving.policy.functions import chooser
 from workbench.serving.policy.routes import (
@@ -10,6 +10,8 @@ from workbench.serving.policy.routes import (
     ROUTES,
     TWO_CHOICES,
 )
+from workbench.serving.policy.scalers import SCALERS, SOURCES
+from workbench.serving.policy.scaling import decide
 
 __all__ = [
     "FIRST_FREE",
@@ -18,6 +20,9 @@ __all__ = [
     "RANDOM",
     "ROUND_ROBIN",
     "ROUTES",
+    "SCALERS",
+    "SOURCES",
     "TWO_CHOICES",
     "chooser",
+    "decide",
 ]

@@ -1,0 +1,85 @@
+"""What an autoscaler is given is checked once, before any backend walks through it."""
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.records import positive, whole
+from workbench.serving.model.arrays import reals, right, wholes
+from workbench.serving.model.scaled import UP, Scaling
+from workbench.serving.policy.scalers import PARAMETERS, SCALERS, SOURCES
+
+MOST_TICKS = 100_000
+"""Of the delay of a scrape and of windows: so many samples are kept."""
+
+
+def checked_scaling(given: Scaling, model: np.ndarray) -> Scaling:
+    """The same as contiguous arrays of the types that both backends take, refused where they make no sense.
+
+    Parameters:
+        given: places, policies and sources of weights.
+        model: int64[N], the model of each row of instances, as checked.
+
+    Raises:
+        InputError: the first array at fault, with the row.
+    """
+    n, models, hosts = model.size, np.size(given.kind), np.size(given.ssd_bytes_per_s)
+    place, host = wholes(given.place, "place", n, 0), wholes(given.host, "host", n, 0)
+    right(model < models, "model", f"give kind, par and so on for every model: there are {models}")
+    right(host < hosts, "host", f"name one of the {hosts} hosts that ssd_bytes_per_s has")
+    right(place < n, "place", "number the places from 0, without gaps")
+    start_state = wholes(given.start_state, "start_state", n, 0)
+    right(np.isin(start_state, (0, UP)), "start_state", f"give 0 (empty) or {UP} (up)")
+    _one_each(place, host, model, start_state)
+    kind, source = _numbered(given.kind, "kind", SCALERS, models), _numbered(given.source, "source", SOURCES, models)
+    par = reals(given.par, "par", (models, 8))
+    read = np.arange(8) < np.array([PARAMETERS[k] for k in sorted(PARAMETERS)])[kind][:, None]
+    right(~read | (par > 0), "par", "give the parameters that the policy reads, all above 0")
+    least = {"min_rows": 0, "max_rows": 0, "up_ticks": 1, "down_ticks": 1, "down_step": 1}
+    counts = {name: wholes(getattr(given, name), name, models, low) for name, low in least.items()}
+    right(counts["max_rows"] >= counts["min_rows"], "max_rows", "give at least min_rows")
+    for name in ("up_ticks", "down_ticks"):
+        right(counts[name] <= MOST_TICKS, name, f"give at most {MOST_TICKS:,} ticks")
+    table = np.shape(given.multicast_s)
+    if len(table) != 4 or table[0] != models or min(table) == 0 or table[2] != table[3]:
+        raise InputError(f"has shape {table}", f"give shape ({models}, S, K, K), all 1 or more", field="multicast_s")
+    shapes = {"control_s": models, "fixed_s": models, "dram_s": n, "bytes": models, "ssd_bytes_per_s": hosts}
+    times = {name: reals(getattr(given, name), name, (size,)) for name, size in shapes.items()}
+    times["multicast_s"] = reals(given.multicast_s, "multicast_s", table)
+    for name, size in {"cache_bytes": hosts, "ttl_s": models, "keep_s": models}.items():
+        times[name] = reals(getattr(given, name), name, (size,), endless=True)
+    for name, values in times.items():
+        if name in ("bytes", "ssd_bytes_per_s"):
+            right(values > 0, name, "give numbers above 0")
+        else:
+            right(values >= 0, name, "give numbers of 0 or more")
+    cached = np.ascontiguousarray(given.cached, dtype=np.int64)
+    if cached.shape != (hosts, models):
+        raise InputError(f"has shape {cached.shape}", f"give shape ({hosts}, {models})", field="cached")
+    right(np.isin(cached, (0, 1)), "cached", "give 0 or 1")
+    return Scaling(
+        place=place, host=host, start_state=start_state, tick_s=positive(given.tick_s, "tick_s"),
+        scrape_ticks=whole(given.scrape_ticks, "scrape_ticks", 0, MOST_TICKS), kind=kind, par=par, source=source,
+        cached=cached, **counts, **times,
+    )  # fmt: skip
+
+
+def _one_each(place: np.ndarray, host: np.ndarray, model: np.ndarray, start_state: np.ndarray) -> None:
+    """A place has one host, one row at most for each model, and one row at most that is up."""
+    missing = np.setdiff1d(np.arange(place.max() + 1), place)
+    if missing.size:
+        raise InputError(f"has no row of place {missing[0]}", "number the places from 0, without gaps", field="place")
+    first = np.zeros(place.max() + 1, np.int64)
+    first[place[::-1]] = host[::-1]
+    right(host == first[place], "host", "give all rows of a place the same host")
+    for twice, what in ((model, "model"), (np.where(start_state == UP, -1, model), "start_state")):
+        pairs = np.column_stack([place, twice])
+        _, row = np.unique(pairs, axis=0, return_index=True)
+        again = np.ones(place.size, bool)
+        again[row] = False
+        right(~again, what, "give a place one row at most for each model, and one at most that is up")
+
+
+def _numbered(given, name: str, known: dict[str, int], size: int) -> np.ndarray:
+    array = wholes(given, name, size, 0)
+    right(array < len(known), name, f"give one of 0 to {len(known) - 1}")
+    return array

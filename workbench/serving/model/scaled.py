@@ -1,0 +1,65 @@
+"""How a cluster changes its size: what an autoscaler sees and decides, and how weights reach an instance."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+EMPTY, STARTING, UP, DRAINING, WARM, DEAD = range(6)
+"""States of a row: without weights; being loaded; serving; finishing what it has; idle with its weights; failed."""
+
+STATE_COLUMNS = ("time_s", "row", "state")
+LOAD_COLUMNS = ("start_s", "end_s", "row", "tier", "sources", "operation", "first_token_s", "helped")
+TICK_COLUMNS = ("time_s", "model", "want", "have")
+"""Columns of the three tables that `Outcome` adds."""
+
+
+class Scaling(NamedTuple):
+    """Places that can hold one instance of one of M models at a time, on H hosts; a row of `Instances` is one pair.
+
+    Attributes:
+        place: int64[N], the place of each row, numbered from 0; a place has one row at most for each model.
+        host: int64[N], the host of each row, numbered from 0, the same for all rows of a place.
+        start_state: int64[N], `EMPTY` or `UP` at time 0; one row of a place at most is up.
+        tick_s: seconds between two decisions; the first one is at `tick_s`.
+        scrape_ticks: how many ticks old the load is that a decision sees.
+        kind: int64[M], the number of each model's policy, see `workbench.serving.policy.SCALERS`.
+        par: float64[M, 8], its parameters.
+        min_rows, max_rows: int64[M], bounds of what it may want.
+        up_ticks, down_ticks: int64[M], ticks in a row that must want more, or less, before anything is done; 1 or more.
+        down_step: int64[M], most rows drained at one tick, 1 or more.
+        source: int64[M], the number of how weights come, see `workbench.serving.policy.SOURCES`.
+        control_s: float64[M], seconds of starting an engine and warming it up, beside loading.
+        fixed_s: float64[M], seconds of loading, where they are given.
+        dram_s: float64[N], seconds of loading from the host's memory.
+        multicast_s: float64[M, S, K, K], seconds until target i of k has its copy from s sources, at [m, s-1, k-1, i].
+        bytes: float64[M], the weights.
+        ssd_bytes_per_s: float64[H], shared by all that load on the host.
+        cache_bytes: float64[H], room for weights in the host's memory.
+        ttl_s: float64[M], seconds that unused weights stay there, or infinity.
+        cached: int64[H, M], 1 where they are there at time 0, last used then.
+        keep_s: float64[M], seconds that an idle row stays warm, or infinity.
+    """
+
+    place: np.ndarray
+    host: np.ndarray
+    start_state: np.ndarray
+    tick_s: float
+    scrape_ticks: int
+    kind: np.ndarray
+    par: np.ndarray
+    min_rows: np.ndarray
+    max_rows: np.ndarray
+    up_ticks: np.ndarray
+    down_ticks: np.ndarray
+    down_step: np.ndarray
+    source: np.ndarray
+    control_s: np.ndarray
+    fixed_s: np.ndarray
+    dram_s: np.ndarray
+    multicast_s: np.ndarray
+    bytes: np.ndarray
+    ssd_bytes_per_s: np.ndarray
+    cache_bytes: np.ndarray
+    ttl_s: np.ndarray
+    cached: np.ndarray
+    keep_s: np.ndarray

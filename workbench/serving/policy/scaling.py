@@ -1,0 +1,42 @@
+"""How many instances of a model an autoscaler wants, by the rules that serving systems use."""
+
+import math
+
+from workbench.jit import lean_kernel
+from workbench.serving.policy.scalers import BACKLOG, CONCURRENCY, QUEUE, RATE
+
+
+@lean_kernel
+def decide(kind, par, waiting, outstanding, prompt_tokens, blocks, arrived, n, starting, tick_s):
+    """How many instances are wanted, before bounds and windows.
+
+    Parameters:
+        kind, par: number of the policy, and float64[8], its parameters; see `workbench.serving.policy.SCALERS`.
+        waiting: requests at the router.
+        outstanding: requests queued or running on instances.
+        prompt_tokens: tokens still to be prefilled, at the router and on instances.
+        blocks: KV blocks in use.
+        arrived: requests that came since the tick before.
+        n: instances that are up or starting.
+        starting: those that are starting.
+        tick_s: seconds between two ticks.
+
+    Source: *backlog* is the rule of BlitzScale's artifact for instances that do both phases; *concurrency* is
+    Knative's; *queue* starts an instance for so many waiting requests, and wants none while nobody is there.
+    """
+    if kind == QUEUE:
+        if waiting == 0 and outstanding == 0:
+            return 0
+        return n if starting > 0 else n + math.floor(waiting / par[0])
+    if kind == BACKLOG:
+        rate, lower_s, upper_s, room = par[0], par[1], par[2], par[3]
+        low = max(math.ceil(prompt_tokens / (upper_s * rate)), math.ceil(blocks / (par[5] * room)))
+        high = max(low, math.ceil(prompt_tokens / (lower_s * rate)), math.ceil(blocks / (par[4] * room)))
+        if n < low:
+            return (low + high + 1) // 2
+        return n - 1 if n > high else n
+    if kind == CONCURRENCY:
+        return math.ceil((waiting + outstanding) / par[0])
+    if kind == RATE:
+        return math.ceil(arrived / tick_s / par[0])
+    return n

@@ -23,9 +23,10 @@ def test_two_workers_against_one(tmp_path, monkeypatch):
     sys.path.insert(0, str(SUPPORT))
     from sweep_tasks import burn
 
+    burn(0, 1_000_000)  # the first call is slower than all that follow
     start = time.perf_counter()
     burn(0, 1_000_000)
-    rounds = int(1.2 * LEAST_S / (time.perf_counter() - start) * 1_000_000)
+    rounds = int(1.5 * LEAST_S / (time.perf_counter() - start) * 1_000_000)
     tasks = [Task("sweep_tasks:burn", {"task": task, "rounds": rounds}, f"task {task}") for task in range(TASKS)]
     taken, found = {}, {}
     for workers in (1, 2):

@@ -33,6 +33,8 @@ from workbench.serving.kernels.layout import (
     TAIL,
     TOKENS,
     UP,
+    WAITING,
+    WAITING_TOKENS,
 )
 from workbench.serving.kernels.segments import close_segment
 
@@ -60,6 +62,8 @@ def fail(state, router, j, m):
         requests[r, SINCE] = -1
         requests[r, NEED] = requests[r, PROMPT] + requests[r, MADE]
         state.requests[r, MOVES] += 1
+        line[WAITING] += 1
+        line[WAITING_TOKENS] += requests[r, NEED]
         r = requests[r, NEXT]
     if first >= 0:
         if line[ROUTER_HEAD] < 0:

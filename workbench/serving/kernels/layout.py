@@ -73,7 +73,9 @@ REALS_SIZE = 13
 
 # One model's part of the router: who waits, where the policy left off, and which are its instances.
 ROUTER_HEAD, ROUTER_TAIL, CURSOR, BEGIN, BEHIND = 0, 1, 2, 3, 4
-LINE_SIZE = 5
+WAITING, WAITING_TOKENS = 5, 6
+"""How many wait, and the tokens of their prefills."""
+LINE_SIZE = 7
 
 # What all share.
 PAGES_USED, ROWS_USED, JUMPS = 0, 1, 2
@@ -120,7 +122,7 @@ class Router(NamedTuple):
     """Who waits for an instance.
 
     Attributes:
-        lines: int64[M, 5] rows.
+        lines: int64[M, 7] rows.
         members: int64[N], the instances of each model in index order, model after model.
         offer: int64[3, N] scratch, what a dispatch policy sees: places, outstanding requests, tokens.
         route: number of the dispatch policy.

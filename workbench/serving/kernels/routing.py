@@ -23,6 +23,8 @@ from workbench.serving.kernels.layout import (
     ROUTER_TAIL,
     TOKENS,
     UP,
+    WAITING,
+    WAITING_TOKENS,
 )
 from workbench.serving.kernels.lists import queue_last
 from workbench.serving.policy.dispatch import choose
@@ -38,6 +40,8 @@ def wait_at_router(state, router, m, r):
     else:
         state.requests[line[ROUTER_TAIL], NEXT] = r
     line[ROUTER_TAIL] = r
+    line[WAITING] += 1
+    line[WAITING_TOKENS] += state.requests[r, NEED]
 
 
 @lean_kernel
@@ -90,6 +94,8 @@ def hand_out(state, router, chooser, m, now_s):
         j = router.members[line[BEGIN] + places[k]]
         line[CURSOR] = (places[k] + 1) % (line[BEHIND] - line[BEGIN])
         line[ROUTER_HEAD] = state.requests[r, NEXT]
+        line[WAITING] -= 1
+        line[WAITING_TOKENS] -= state.requests[r, NEED]
         give(state, j, r, now_s)
     return True
 

@@ -6,8 +6,11 @@ import numpy as np
 
 from workbench.serving.kernels import layout
 from workbench.serving.kernels.events import run
-from workbench.serving.kernels.layout import BAD_CHOICE, PAGE_STEPS, PAGES_SHORT, Router, State
-from workbench.serving.kernels.logs import sort_rows, unroll
+from workbench.serving.kernels.layout import BAD_CHOICE, FINISHED, PAGE_STEPS, PAGES_SHORT, Router, State
+from workbench.serving.kernels.logs import grown, sort_rows, unroll
+from workbench.serving.kernels.scaled import logged, scaled_from
+from workbench.serving.kernels.scaled_events import PLACES, run_scaled
+from workbench.serving.kernels.scaled_layout import LOGS_SHORT, Scaled
 
 
 class Finished(NamedTuple):
@@ -27,6 +30,9 @@ class Finished(NamedTuple):
     busy_s: np.ndarray
     peak_blocks: np.ndarray
     failed_steps: np.ndarray
+    states: np.ndarray
+    loads: np.ndarray
+    ticks: np.ndarray
 
 
 def serve(
@@ -41,6 +47,7 @@ def serve(
         failures: (time_s, instance, back_s).
         route: number of the dispatch policy.
         until_s: the last instant that happens.
+        scaling: the fields of `workbench.serving.model.Scaling`, or None; with it failures are those of places.
         models: how many there are.
         chooser: a first-class function that dispatches in place of the numbered policy, or None.
         jumps: False does every step in full, for tests.
@@ -48,17 +55,30 @@ def serve(
     Returns:
         `Finished`, or None if the chooser chose what was not offered.
     """
-    state, router = _state(requests, instances, jumps), _router(instances, models, route)
+    state = _state(requests, instances, jumps)
+    if scaling is not None:
+        models = max(models, scaling[5].size)
+    router = _router(instances, models, route)
+    scaled = None if scaling is None else scaled_from(scaling, state)
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))
     order = np.ascontiguousarray(order[np.isfinite(back_s[order])])
-    place = np.zeros(4, np.int64)
-    while stop := run(state, router, chooser, until_s, (time_s, failing, back_s, order), place):
+    broken, place = (time_s, failing, back_s, order), np.zeros(PLACES, np.int64)
+    while True:
+        if scaled is None:
+            stop = run(state, router, chooser, until_s, broken, place)
+        else:
+            stop = run_scaled(state, router, scaled, chooser, until_s, broken, place)
+        if stop == FINISHED:
+            return _finished(state, scaled)
         if stop == BAD_CHOICE:
             return None
-        log = "pages" if stop == PAGES_SHORT else "rows"
-        state = state._replace(**{log: _grown(getattr(state, log))})
-    return _finished(state)
+        if stop == LOGS_SHORT:
+            longer = {log: grown(getattr(scaled, log)) for log in ("states", "loads", "ticks")}
+            scaled = scaled._replace(**longer)
+        else:
+            log = "pages" if stop == PAGES_SHORT else "rows"
+            state = state._replace(**{log: grown(getattr(state, log))})
 
 
 def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
@@ -104,19 +124,13 @@ def _router(instances: tuple, models: int, route: int) -> Router:
     serves = instances[0]
     members = np.argsort(serves, kind="stable")
     lines = np.full((models, layout.LINE_SIZE), -1)
-    lines[:, layout.CURSOR] = 0
+    lines[:, [layout.CURSOR, layout.WAITING, layout.WAITING_TOKENS]] = 0
     edges = np.searchsorted(serves[members], np.arange(models + 1))
     lines[:, layout.BEGIN], lines[:, layout.BEHIND] = edges[:-1], edges[1:]
     return Router(lines=lines, members=members, offer=np.empty((3, serves.size), np.int64), route=route)
 
 
-def _grown(array: np.ndarray) -> np.ndarray:
-    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
-
-
-def _finished(state: State) -> Finished:
+def _finished(state: State, scaled: Scaled | None) -> Finished:
     requests, moments, one = state.requests, state.moments, state.instances
     iteration_at = np.concatenate([[0], np.cumsum(one[:, layout.ITERATION])])
     iteration_end_s = np.empty(iteration_at[-1])
@@ -124,6 +138,7 @@ def _finished(state: State) -> Finished:
     used = int(state.shared[layout.ROWS_USED])
     segments = np.empty((used, 5), np.int64)
     sort_rows(state.rows, used, np.zeros(len(requests) + 1, np.int64), segments)
+    states, loads, ticks = logged(scaled, state, segments)
     whole = {name: requests[:, getattr(layout, name.upper())].astype(np.int64) for name in _WHOLE}
     instants = {name: moments[:, getattr(layout, name.upper())].copy() for name in _INSTANTS}
     return Finished(
@@ -136,6 +151,9 @@ def _finished(state: State) -> Finished:
         busy_s=state.reals[:, layout.BUSY_S].copy(),
         peak_blocks=one[:, layout.PEAK].copy(),
         failed_steps=one[:, layout.FAILED_STEPS].copy(),
+        states=states,
+        loads=loads,
+        ticks=ticks,
     )
 
 

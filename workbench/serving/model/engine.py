@@ -21,8 +21,6 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         UserError: the chooser named a place that was not offered.
     """
     requests, instances, failures, route, until_s, scaling = checked(lowered)
-    if scaling is not None:
-        raise NotImplementedError("Clusters that change their size run in SimPy only so far.")
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(requests, instances, failures, route, until_s, scaling, models, chooser, jumps)
     if finished is None:

@@ -1,0 +1,163 @@
+"""Small clusters that change their size, for tests: rows on places, and everything else by default."""
+
+import numpy as np
+from hypothesis import strategies as st
+from serving_cases import cluster, place, scenario, small_scenarios
+
+from workbench.serving.model.lowered import Failures, Instances, Lowered
+from workbench.serving.model.scaled import EMPTY, UP, Scaling
+
+OF_MODELS = {
+    "kind": 1, "min_rows": 0, "max_rows": 99, "up_ticks": 1, "down_ticks": 1, "down_step": 99, "source": 1,
+    "control_s": 0.5, "fixed_s": 1.0, "bytes": 8.0, "ttl_s": np.inf, "keep_s": np.inf,
+}  # fmt: skip
+"""By default one row starts for each waiting request, its weights come in 1 s, and its engine starts in 0.5 s."""
+
+WHOLE = {"kind", "min_rows", "max_rows", "up_ticks", "down_ticks", "down_step", "source"}
+
+
+def row(place_index=0, host=0, start_state=EMPTY, dram_s=0.5, **engine):
+    """One row: its place, its host, its state at the start, and its engine as `serving_cases.place` takes it."""
+    return place_index, host, start_state, dram_s, place(**engine)
+
+
+def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> Lowered:
+    """A run with an autoscaler; what is one a model is given for all of them, or as a list."""
+    places, hosts, states, dram_s, engines = zip(*rows, strict=True)
+    models = 1 + max(engine[0] for engine in engines)
+    each = {
+        name: np.broadcast_to(np.array(changes.pop(name, usual), np.int64 if name in WHOLE else float), models).copy()
+        for name, usual in OF_MODELS.items()
+    }
+    par = np.zeros((models, 8))
+    given = np.array(changes.pop("par", [1.0]), float)
+    par[:, : given.shape[-1]] = given
+    table = np.array(changes.pop("multicast_s", [[[1.0]]]), float)
+    host_count = 1 + max(hosts)
+    scaling = Scaling(
+        place=np.array(places),
+        host=np.array(hosts),
+        start_state=np.array(states),
+        tick_s=changes.pop("tick_s", 1.0),
+        scrape_ticks=changes.pop("scrape_ticks", 0),
+        par=par,
+        dram_s=np.array(dram_s, float),
+        multicast_s=np.broadcast_to(table, (models, *table.shape[-3:])).copy(),
+        ssd_bytes_per_s=np.full(host_count, changes.pop("ssd_bytes_per_s", 4.0)),
+        cache_bytes=np.full(host_count, changes.pop("cache_bytes", np.inf)),
+        cached=np.array(changes.pop("cached", np.zeros((host_count, models))), np.int64),
+        **each,
+    )
+    assert not changes, changes
+    return cluster(requests, engines, failures, route, until_s)._replace(scaling=scaling)
+
+
+def scaled_scenario(rng: np.random.Generator, most_requests=80) -> Lowered:
+    """Any load of `serving_cases.scenario`, on places that models share, with every policy and source of weights."""
+    base = scenario(rng, most_requests)
+    grid = bool((4 * base.requests.arrival_s % 1 == 0).all())
+    models, places, hosts = 1 + int(base.requests.model.max()), int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    host_of, first = rng.integers(hosts, size=places), rng.integers(models, size=places)
+    started = rng.random(places) < rng.choice([0.0, 0.5, 1.0])
+    rows = [
+        (p, host_of[p], UP if started[p] and first[p] == m else EMPTY, m)
+        for p in range(places)
+        for m in range(models)
+        if rng.random() < 0.9 or first[p] == m
+    ]
+    every_s = float(rng.choice([0.25, 1.0, 3.0])) if grid else float(rng.lognormal(-1, 1))
+
+    def times(size, odds=(0.0, 1.0, 3.0, 12.0)):
+        scale = rng.choice(odds, size) * every_s
+        return np.floor(4 * scale * rng.random(size)) / 4 if grid else scale * rng.random(size)
+
+    def any_of(*values):
+        return rng.choice(values, models)
+
+    size = any_of(2, 8, 9).astype(float)
+    sources, targets = rng.integers(1, 4, 2).tolist()
+    return _on_places(
+        base,
+        rng.integers(len(base.instances.model), size=len(rows)),
+        *zip(*rows, strict=True),
+        tick_s=every_s,
+        scrape_ticks=int(rng.choice([0, 0, 1, 3])),
+        kind=any_of(0, 1, 2, 3, 4),
+        par=rng.choice([0.5, 1, 2, 6], (models, 8)),
+        min_rows=any_of(0, 0, 0, 1),
+        max_rows=any_of(1, 2, 99),
+        up_ticks=any_of(1, 1, 2),
+        down_ticks=any_of(1, 1, 3),
+        down_step=any_of(1, 2, 99),
+        source=any_of(0, 1, 2, 2, 3, 4, 4),
+        control_s=times(models, (0.0, 1.0)),
+        fixed_s=times(models),
+        dram_s=times(len(rows)),
+        multicast_s=times((models, sources, targets, targets)),
+        bytes=size,
+        ssd_bytes_per_s=rng.choice([1.0, 4.0, 10.0], hosts) / every_s,
+        cache_bytes=rng.choice([0.0, 9.0, 12.0, np.inf], hosts),
+        ttl_s=rng.choice([0.0, 2.0, 5.0, np.inf], models) * every_s,
+        cached=rng.integers(0, 2, (hosts, models)),
+        keep_s=rng.choice([0.0, 1.0, 3.0, np.inf], models) * every_s,
+    )
+
+
+def _on_places(base: Lowered, engines, place, host, start_state, model, **given) -> Lowered:
+    """Rows that have the engines of a cluster without autoscaler; failures of its instances are those of places."""
+    whole = [np.array(values, np.int64) for values in (place, host, start_state)]
+    scaling = Scaling(*whole, **{name: _array(values) for name, values in given.items()})
+    instances = Instances(*(column[engines] for column in base.instances))._replace(model=np.array(model, np.int64))
+    broken = base.failures.instance <= whole[0].max()
+    failures = Failures(*(column[broken] for column in base.failures))
+    return base._replace(instances=instances, failures=failures, scaling=scaling)
+
+
+def _array(values):
+    return values if np.isscalar(values) else np.ascontiguousarray(values)
+
+
+@st.composite
+def small_scaled_scenarios(draw) -> Lowered:
+    """One of `serving_cases.small_scenarios` on up to three places, drawn number by number, so that it shrinks."""
+    base = draw(small_scenarios())
+    models = 1 + max(int(base.requests.model.max()), int(base.instances.model.max()))
+    places, hosts = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    rows = [(p, m) for p in range(places) for m in range(models)]
+    host_of = [draw(st.integers(0, hosts - 1)) for _ in range(places)]
+    first = [draw(st.integers(-1, models - 1)) for _ in range(places)]
+
+    def each(strategy, size=models):
+        return np.array(draw(st.lists(strategy, min_size=size, max_size=size)))
+
+    quarters = st.integers(0, 8).map(lambda k: k / 4)
+    times = quarters if draw(st.booleans()) else st.floats(0, 2)
+    sources, targets = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    return _on_places(
+        base,
+        each(st.integers(0, len(base.instances.model) - 1), len(rows)),
+        [p for p, _ in rows],
+        [host_of[p] for p, _ in rows],
+        [UP if first[p] == m else EMPTY for p, m in rows],
+        [m for _, m in rows],
+        tick_s=draw(st.sampled_from([0.25, 0.5, 1.0])),
+        scrape_ticks=draw(st.integers(0, 2)),
+        kind=each(st.integers(0, 4)),
+        par=np.tile(each(st.sampled_from([0.5, 1.0, 2.0, 5.0]), 8), (models, 1)),
+        min_rows=each(st.integers(0, 1)),
+        max_rows=each(st.sampled_from([1, 2, 99])),
+        up_ticks=each(st.integers(1, 2)),
+        down_ticks=each(st.integers(1, 2)),
+        down_step=each(st.sampled_from([1, 99])),
+        source=each(st.integers(0, 4)),
+        control_s=each(times).astype(float),
+        fixed_s=each(times).astype(float),
+        dram_s=each(times, len(rows)).astype(float),
+        multicast_s=each(times, models * sources * targets**2).astype(float).reshape(models, sources, targets, targets),
+        bytes=each(st.sampled_from([1.0, 2.0, 3.0])),
+        ssd_bytes_per_s=each(st.sampled_from([1.0, 3.0, 4.0]), hosts),
+        cache_bytes=each(st.sampled_from([0.0, 3.0, 4.0, np.inf]), hosts),
+        ttl_s=each(st.sampled_from([0.0, 1.0, 2.0, np.inf])),
+        cached=each(st.integers(0, 1), hosts * models).reshape(hosts, models),
+        keep_s=each(st.sampled_from([0.0, 0.25, 1.0, np.inf])),
+    )

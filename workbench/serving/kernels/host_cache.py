@@ -1,0 +1,62 @@
+"""Weights in the memory of hosts: which are there, and which have to go."""
+
+import numpy as np
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.layout import MODEL
+from workbench.serving.kernels.scaled_layout import CACHE_BYTES, DEAD, EMPTY, ROW_STATE, TTL_S, WEIGHT_BYTES
+
+
+@lean_kernel
+def has_row(state, scaled, h, m):
+    """Whether a host has a row of a model that is neither empty nor dead."""
+    for k in range(scaled.host_at[h], scaled.host_at[h + 1]):
+        j = scaled.at_host[k]
+        row_state = scaled.rows[j, ROW_STATE]
+        if state.instances[j, MODEL] == m and row_state != EMPTY and row_state != DEAD:
+            return True
+    return False
+
+
+@lean_kernel
+def caches(state, scaled, h, m, now_s):
+    """Whether a host's memory holds the weights of a model; what was unused for too long is forgotten."""
+    if np.isnan(scaled.used_s[h, m]):
+        return False
+    if now_s - scaled.used_s[h, m] >= scaled.reals[m, TTL_S] and not has_row(state, scaled, h, m):
+        scaled.used_s[h, m] = np.nan
+        return False
+    return True
+
+
+@lean_kernel
+def touch(scaled, h, m, now_s):
+    """The weights have been used now, if they are there."""
+    if not np.isnan(scaled.used_s[h, m]):
+        scaled.used_s[h, m] = now_s
+
+
+@lean_kernel
+def enter(state, scaled, h, m, now_s):
+    """Weights have come to the host's memory, if they fit there at all."""
+    if scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:
+        touch(scaled, h, m, now_s)
+        return
+    scaled.used_s[h, m] = now_s
+    make_room(state, scaled, h, now_s)
+
+
+@lean_kernel
+def make_room(state, scaled, h, now_s):
+    """While there is more than fits, the weights used longest ago go, of models without a row on the host."""
+    while True:
+        total, oldest = 0.0, -1
+        for m in range(scaled.used_s.shape[1]):
+            if caches(state, scaled, h, m, now_s):
+                total += scaled.reals[m, WEIGHT_BYTES]
+                older = oldest < 0 or scaled.used_s[h, m] < scaled.used_s[h, oldest]
+                if older and not has_row(state, scaled, h, m):
+                    oldest = m
+        if total <= scaled.hosts[h, CACHE_BYTES] or oldest < 0:
+            return
+        scaled.used_s[h, oldest] = np.nan

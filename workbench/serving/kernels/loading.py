@@ -1,0 +1,163 @@
+"""Loads of weights: begun, completed, begun again when all sources have failed."""
+
+import numpy as np
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.host_cache import caches, enter, touch
+from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL
+from workbench.serving.kernels.routing import hand_out
+from workbench.serving.kernels.rows import change
+from workbench.serving.kernels.scaled_layout import (
+    CONTROL_S,
+    DRAINING,
+    DRAM_S,
+    FIXED_S,
+    HOST_OF,
+    LOAD,
+    LOADED_AT,
+    LOADS_USED,
+    OPERATION,
+    OPERATIONS,
+    READY_S,
+    ROW_STATE,
+    SOURCE,
+    SSD_END_S,
+    STARTING,
+    TIER,
+    UP_STATE,
+    WARM,
+    WEIGHT_BYTES,
+)
+from workbench.serving.kernels.ssd import begin_read, end_read
+from workbench.serving.policy.scalers import (
+    ALL_CACHED,
+    DRAM_TIER,
+    FIXED,
+    FIXED_TIER,
+    IDEAL,
+    IDEAL_TIER,
+    MULTICAST,
+    MULTICAST_TIER,
+    SSD_TIER,
+)
+
+
+@lean_kernel
+def look_up(state, scaled, m, now_s):
+    """Note which hosts cache a model."""
+    for h in range(scaled.hits.size):
+        scaled.hits[h] = 1 if caches(state, scaled, h, m, now_s) else 0
+
+
+@lean_kernel
+def sources_of(scaled, router, m, operation):
+    """How many rows of a model have had its weights since before an operation."""
+    count = 0
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        row = scaled.rows[router.members[k]]
+        loaded = row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
+        if loaded and row[LOADED_AT] <= operation:
+            count += 1
+    return count
+
+
+@lean_kernel
+def begin_loads(scaled, router, m, count, now_s):
+    """Begin the loads of the first `count` targets, rows of a model that are starting; see `look_up` for what hits."""
+    sources, group = 0, count
+    if scaled.models[m, SOURCE] == MULTICAST:
+        sources = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
+        if sources > 0:
+            group = scaled.multicast_s.shape[2]
+    for first in range(0, count, group):
+        many = min(group, count - first)
+        for i in range(many):
+            _begin(scaled, m, scaled.targets[first + i], sources, many, i, now_s)
+        scaled.counts[OPERATIONS] += 1
+
+
+@lean_kernel
+def _begin(scaled, m, j, sources, many, i, now_s):
+    row, times, reals, kind = scaled.rows[j], scaled.times[j], scaled.reals[m], scaled.models[m, SOURCE]
+    h, begun_s = row[HOST_OF], now_s + reals[CONTROL_S]
+    if kind == IDEAL:
+        row[TIER], times[READY_S] = IDEAL_TIER, now_s
+    elif kind == FIXED:
+        row[TIER], times[READY_S] = FIXED_TIER, begun_s + reals[FIXED_S]
+    elif sources > 0:
+        table = scaled.multicast_s[m, min(sources, scaled.multicast_s.shape[1]) - 1, many - 1]
+        row[TIER], times[READY_S] = MULTICAST_TIER, begun_s + table[i]
+    elif kind == ALL_CACHED or scaled.hits[h] == 1:
+        row[TIER], times[READY_S] = DRAM_TIER, begun_s + times[DRAM_S]
+    else:
+        row[TIER], times[READY_S] = SSD_TIER, np.inf
+        begin_read(scaled, h, j, reals[WEIGHT_BYTES], now_s)
+    entry = scaled.counts[LOADS_USED]
+    row[LOAD], row[OPERATION] = entry, scaled.counts[OPERATIONS]
+    log = scaled.loads[entry]
+    log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
+    log[4], log[5], log[6], log[7] = sources, row[OPERATION], np.nan, 0.0
+    scaled.counts[LOADS_USED] = entry + 1
+
+
+@lean_kernel
+def come_up(state, scaled, router, chooser, j, now_s):
+    """A row has its weights: it is up, and the router hands out. False if the policy chose what was not offered."""
+    row, m = scaled.rows[j], state.instances[j, MODEL]
+    change(state, scaled, j, UP_STATE, now_s)
+    scaled.times[j, READY_S] = np.inf
+    row[LOADED_AT] = scaled.counts[OPERATIONS]
+    scaled.loads[row[LOAD], 1] = now_s
+    if row[TIER] == DRAM_TIER:
+        touch(scaled, row[HOST_OF], m, now_s)
+    return hand_out(state, router, chooser, m, now_s)
+
+
+@lean_kernel
+def complete(state, scaled, router, chooser, now_s):
+    """End the reads that are due and let rows that are ready come up. False if the policy chose wrongly."""
+    for h in range(scaled.hosts.shape[0]):
+        while scaled.hosts[h, SSD_END_S] <= now_s:
+            j = end_read(scaled, h, now_s)
+            m = state.instances[j, MODEL]
+            scaled.times[j, READY_S] = now_s + scaled.reals[m, CONTROL_S]
+            enter(state, scaled, h, m, now_s)
+    for j in range(scaled.rows.shape[0]):
+        ready = scaled.rows[j, ROW_STATE] == STARTING and scaled.times[j, READY_S] <= now_s
+        if ready and not come_up(state, scaled, router, chooser, j, now_s):
+            return False
+    return True
+
+
+@lean_kernel
+def begin_again(state, scaled, router, m, now_s):
+    """Begin the loads of multicasts of a model anew that have lost all their sources, operation by operation."""
+    while True:
+        orphan = np.int64(-1)
+        for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+            row = scaled.rows[router.members[k]]
+            loading = row[ROW_STATE] == STARTING and row[TIER] == MULTICAST_TIER
+            earlier = orphan < 0 or row[OPERATION] < orphan
+            if loading and earlier and sources_of(scaled, router, m, row[OPERATION]) == 0:
+                orphan = row[OPERATION]
+        if orphan < 0:
+            return
+        look_up(state, scaled, m, now_s)
+        begin_loads(scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
+
+
+@lean_kernel
+def _targets_of(scaled, router, m, operation):
+    """Fill the targets with the rows that an operation still has to load, in its order; how many there are."""
+    count = 0
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        j = router.members[k]
+        row = scaled.rows[j]
+        if row[ROW_STATE] == STARTING and row[TIER] == MULTICAST_TIER and row[OPERATION] == operation:
+            place = count
+            while place > 0 and scaled.rows[scaled.targets[place - 1], LOAD] > row[LOAD]:
+                scaled.targets[place] = scaled.targets[place - 1]
+                place -= 1
+            scaled.targets[place] = j
+            count += 1
+    return count

@@ -1,0 +1,124 @@
+"""What a decision does: rows come back, start, displace idle ones, or are drained."""
+
+import numpy as np
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, MODEL, OUTSTANDING
+from workbench.serving.kernels.loading import begin_loads, come_up, look_up
+from workbench.serving.kernels.routing import hand_out
+from workbench.serving.kernels.rows import become_warm, change, is_source, leave
+from workbench.serving.kernels.scaled_layout import (
+    DOWN_STEP,
+    DRAINING,
+    EMPTY,
+    HOST_OF,
+    PLACE_OF,
+    READY_S,
+    ROW_STATE,
+    STARTING,
+    UP_STATE,
+    WARM,
+    WARM_SINCE_S,
+)
+
+
+@lean_kernel
+def grow(state, scaled, router, chooser, m, need, now_s):
+    """Bring so many more rows of a model up or on their way, or as many as there are. False for a wrong choice."""
+    while need > 0:
+        j = _one_to_revive(state, scaled, router, m)
+        if j < 0:
+            break
+        change(state, scaled, j, UP_STATE, now_s)
+        if not hand_out(state, router, chooser, m, now_s):
+            return False
+        need -= 1
+    if need == 0:
+        return True
+    look_up(state, scaled, m, now_s)
+    count = 0
+    for hit in range(1, -1, -1):
+        for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+            j = router.members[k]
+            row = scaled.rows[j]
+            free = row[ROW_STATE] == EMPTY and scaled.occupant[row[PLACE_OF]] < 0
+            if free and count < need and scaled.hits[row[HOST_OF]] == hit:
+                count = _choose(state, scaled, j, count, now_s)
+    while count < need:
+        j = _one_to_displace(state, scaled, router, m)
+        if j < 0:
+            break
+        leave(state, scaled, scaled.occupant[scaled.rows[j, PLACE_OF]], now_s)
+        count = _choose(state, scaled, j, count, now_s)
+    if count == 0:
+        return True
+    begin_loads(scaled, router, m, count, now_s)
+    for i in range(count):
+        j = scaled.targets[i]
+        if scaled.times[j, READY_S] <= now_s and not come_up(state, scaled, router, chooser, j, now_s):
+            return False
+    return True
+
+
+@lean_kernel
+def _one_to_revive(state, scaled, router, m):
+    """The draining row with the fewest blocks in use, else the first warm one; -1 for none."""
+    best, fewest = np.int64(-1), np.int64(0)
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        j = router.members[k]
+        blocks = state.instances[j, BLOCKS] - state.instances[j, FREE]
+        if scaled.rows[j, ROW_STATE] == DRAINING and (best < 0 or blocks < fewest):
+            best, fewest = j, blocks
+    if best >= 0:
+        return best
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        if scaled.rows[router.members[k], ROW_STATE] == WARM:
+            return router.members[k]
+    return best
+
+
+@lean_kernel
+def _choose(state, scaled, j, count, now_s):
+    """Make a row the next target."""
+    change(state, scaled, j, STARTING, now_s)
+    scaled.occupant[scaled.rows[j, PLACE_OF]] = j
+    scaled.targets[count] = j
+    return count + 1
+
+
+@lean_kernel
+def _one_to_displace(state, scaled, router, m):
+    """A row of the model whose place has been warm for another model the longest; -1 for none."""
+    best, victim = np.int64(-1), np.int64(-1)
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        j = router.members[k]
+        other = scaled.occupant[scaled.rows[j, PLACE_OF]]
+        if other < 0 or scaled.rows[other, ROW_STATE] != WARM or state.instances[other, MODEL] == m:
+            continue
+        since_s = scaled.times[other, WARM_SINCE_S]
+        if victim >= 0:
+            best_s = scaled.times[victim, WARM_SINCE_S]
+            if since_s > best_s or (since_s == best_s and other > victim):
+                continue
+        if not is_source(state, scaled, router, other):
+            best, victim = j, other
+    return best
+
+
+@lean_kernel
+def shrink(state, scaled, router, m, surplus, now_s):
+    """Drain rows of a model that are up, those with the fewest requests first, of these the last one."""
+    for _ in range(min(surplus, scaled.models[m, DOWN_STEP])):
+        best = np.int64(-1)
+        for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+            j = router.members[k]
+            if scaled.rows[j, ROW_STATE] == UP_STATE and (
+                best < 0 or state.instances[j, OUTSTANDING] <= state.instances[best, OUTSTANDING]
+            ):
+                best = j
+        if best < 0:
+            return
+        if state.instances[best, OUTSTANDING] == 0:
+            become_warm(state, scaled, router, best, now_s)
+        else:
+            change(state, scaled, best, DRAINING, now_s)

@@ -1,0 +1,121 @@
+"""What an autoscaler sees of its model, and how many instances it therefore wants."""
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.layout import (
+    BEGIN,
+    BEHIND,
+    BLOCKS,
+    FREE,
+    NEED,
+    NEXT,
+    NEXT_PREFILL,
+    OUTSTANDING,
+    PREFILL_HEAD,
+    PREFILLING,
+    QUEUE_HEAD,
+    QUEUED,
+    STORED,
+    WAITING,
+    WAITING_TOKENS,
+)
+from workbench.serving.kernels.scaled_layout import (
+    ARRIVED,
+    DOWN_TICKS,
+    KIND,
+    MAX_ROWS,
+    MIN_ROWS,
+    PAR,
+    ROW_STATE,
+    S_ARRIVED,
+    S_BLOCKS,
+    S_OUTSTANDING,
+    S_PROMPT,
+    S_WAITING,
+    STARTING,
+    TICK,
+    TICK_S,
+    TICKS_USED,
+    UP_STATE,
+    UP_TICKS,
+)
+from workbench.serving.policy.scalers import BACKLOG
+from workbench.serving.policy.scaling import decide
+
+
+@lean_kernel
+def sample(state, scaled, router, m):
+    """Note the load of a model at this tick; its instances have been brought up to now."""
+    seen, line = scaled.samples[scaled.counts[TICK] % scaled.samples.shape[0], m], router.lines[m]
+    outstanding, blocks, prompt = 0, 0, line[WAITING_TOKENS]
+    for k in range(line[BEGIN], line[BEHIND]):
+        one = state.instances[router.members[k]]
+        outstanding += one[OUTSTANDING]
+        blocks += one[BLOCKS] - one[FREE]
+        if scaled.models[m, KIND] == BACKLOG:  # only this policy looks at it
+            prompt += prompt_tokens(state, one)
+    seen[S_WAITING], seen[S_OUTSTANDING], seen[S_PROMPT] = line[WAITING], outstanding, prompt
+    seen[S_BLOCKS], seen[S_ARRIVED] = blocks, scaled.models[m, ARRIVED]
+    scaled.models[m, ARRIVED] = 0
+
+
+@lean_kernel
+def prompt_tokens(state, one):
+    """Tokens of an instance's requests that are still to be prefilled."""
+    requests, tokens = state.requests, 0
+    r = one[QUEUE_HEAD]
+    for _ in range(one[QUEUED]):
+        tokens += requests[r, NEED]
+        r = requests[r, NEXT]
+    r = one[PREFILL_HEAD]
+    for _ in range(one[PREFILLING]):
+        tokens += requests[r, NEED] - requests[r, STORED]
+        r = requests[r, NEXT_PREFILL]
+    return tokens
+
+
+@lean_kernel
+def count_rows(scaled, router, m, row_state):
+    """How many rows of a model are in a state."""
+    count = 0
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        if scaled.rows[router.members[k], ROW_STATE] == row_state:
+            count += 1
+    return count
+
+
+@lean_kernel
+def wanted(scaled, router, m, now_s):
+    """How many instances of a model should be up or starting after this tick; logged."""
+    tick, model = scaled.counts[TICK], scaled.models[m]
+    starting = count_rows(scaled, router, m, STARTING)
+    n = count_rows(scaled, router, m, UP_STATE) + starting
+    seen = scaled.samples[(tick + 1) % scaled.samples.shape[0], m]  # the oldest there is
+    want = decide(
+        model[KIND], scaled.reals[m, PAR:], seen[S_WAITING], seen[S_OUTSTANDING], seen[S_PROMPT], seen[S_BLOCKS],
+        seen[S_ARRIVED], n, starting, scaled.clock[TICK_S],
+    )  # fmt: skip
+    scaled.wants[tick % scaled.wants.shape[0], m] = min(max(want, model[MIN_ROWS]), model[MAX_ROWS])
+    want = steadied(scaled.wants, m, tick, n, model[UP_TICKS], model[DOWN_TICKS])
+    entry = scaled.counts[TICKS_USED]
+    log = scaled.ticks[entry]
+    log[0], log[1], log[2], log[3] = now_s, m, want, n
+    scaled.counts[TICKS_USED] = entry + 1
+    return want
+
+
+@lean_kernel
+def steadied(wants, m, tick, n, up_ticks, down_ticks):
+    """What is wanted if it has been more, or less, than `n` at so many ticks in a row, this one included; else `n`.
+
+    The least of those that were more, the most of those that were less.
+    """
+    more, less = wants[tick % wants.shape[0], m], wants[tick % wants.shape[0], m]
+    for back in range(1, max(up_ticks, down_ticks)):
+        before = n if back >= tick else wants[(tick - back) % wants.shape[0], m]  # ticks count from 1
+        if back < up_ticks:
+            more = min(more, before)
+        if back < down_ticks:
+            less = max(less, before)
+    if more > n:
+        return more
+    return less if less < n else n

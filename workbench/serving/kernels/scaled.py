@@ -1,0 +1,94 @@
+"""The state of a cluster that changes its size, laid out from plain arrays, and its logs as plain arrays again."""
+
+import numpy as np
+
+from workbench.serving.kernels import layout
+from workbench.serving.kernels import scaled_layout as at
+from workbench.serving.kernels.host_cache import make_room
+from workbench.serving.kernels.layout import State
+from workbench.serving.kernels.scaled_layout import Scaled
+
+
+def scaled_from(scaling: tuple, state: State) -> Scaled:
+    """Lay out rows, hosts and models; rows that are not up at first are taken off the router.
+
+    Parameters:
+        scaling: the fields of `workbench.serving.model.Scaling`.
+        state: of the instances; changed.
+    """
+    (place, host, start_state, tick_s, scrape, kind, par, low, high, up_ticks, down_ticks, down_step, source, control_s,
+     fixed_s, dram_s, multicast_s, size, rate, room, ttl_s, cached, keep_s) = scaling  # fmt: skip
+    n, m, hosts = place.size, kind.size, rate.size
+    rows = np.zeros((n, at.ROW_SIZE), np.int64)
+    rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state
+    times = np.full((n, at.ROW_TIMES_SIZE), np.inf)
+    times[:, at.LEFT_BYTES], times[:, at.DRAM_S] = 0, dram_s
+    state.instances[:, layout.UP] = start_state == at.UP_STATE
+    nodes = np.zeros((hosts, at.HOST_SIZE))
+    nodes[:, at.SSD_RATE], nodes[:, at.CACHE_BYTES], nodes[:, at.SSD_END_S] = rate, room, np.inf
+    models = np.zeros((m, at.MODEL_SIZE), np.int64)
+    for column, values in enumerate((kind, low, high, up_ticks, down_ticks, down_step, source)):
+        models[:, column] = values
+    reals = np.column_stack([control_s, fixed_s, size, ttl_s, keep_s, par])
+    counts = np.zeros(at.COUNTS_SIZE, np.int64)
+    counts[at.TICK], counts[at.TICKING] = 1, 1
+    counts[at.QUIET_ENOUGH] = scrape + up_ticks.max() + down_ticks.max() + 1
+    clock = np.full(at.CLOCK_SIZE, np.inf)
+    clock[at.TICK_S], clock[at.LAST_S] = tick_s, 0
+    occupant = np.full(place.max() + 1, -1)
+    occupant[place[start_state == at.UP_STATE]] = np.flatnonzero(start_state == at.UP_STATE)
+    used_s = np.where((cached == 1) & (size <= room[:, None]), 0.0, np.nan)
+    at_place, at_host = (np.argsort(where, kind="stable") for where in (place, host))
+    scaled = Scaled(
+        rows=rows, times=times, hosts=nodes, used_s=used_s, models=models, reals=reals, multicast_s=multicast_s,
+        samples=np.zeros((scrape + 1, m, at.SAMPLE_SIZE), np.int64),
+        wants=np.zeros((max(up_ticks.max(), down_ticks.max()), m), np.int64),
+        counts=counts, clock=clock, at_place=at_place, at_host=at_host,
+        place_at=np.searchsorted(place[at_place], np.arange(occupant.size + 1)),
+        host_at=np.searchsorted(host[at_host], np.arange(hosts + 1)),
+        occupant=occupant, targets=np.zeros(n, np.int64), hits=np.zeros(hosts, np.int64),
+        states=np.empty((16 * n + 256, 3)), loads=np.empty((4 * n + 64, 8)), ticks=np.empty((m + 256, 4)),
+    )  # fmt: skip
+    for h in range(hosts):
+        make_room(state, scaled, h, 0.0)
+    return scaled
+
+
+def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The three tables that `workbench.serving.model.Outcome` has of a cluster that changes its size; empty without.
+
+    Parameters:
+        scaled, state: after the run.
+        segments: int64[k, 5] of the outcome.
+    """
+    if scaled is None:
+        return np.empty((0, 3)), np.empty((0, 8)), np.empty((0, 4))
+    used = scaled.counts
+    states = scaled.states[: used[at.STATES_USED]].copy()
+    loads = scaled.loads[: used[at.LOADS_USED]].copy()
+    first = segments[segments[:, 1] == 0]
+    first_s = state.moments[first[:, 0], layout.FIRST_TOKEN_S]
+    token_load = _load_before(loads, first[:, 3], first_s)
+    np.fmin.at(loads[:, 6], token_load[token_load >= 0], first_s[token_load >= 0])
+    done = state.requests[:, layout.STATUS] == layout.DONE
+    finish_load = _load_before(loads, state.requests[done, layout.INSTANCE], state.moments[done, layout.FINISH_S])
+    np.add.at(loads[:, 7], finish_load[finish_load >= 0], 1)
+    return states, loads, scaled.ticks[: used[at.TICKS_USED]].copy()
+
+
+def _load_before(loads: np.ndarray, row: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+    """The last completed load of a row before an instant, -1 for none.
+
+    What happens on a row happens with the weights of its last load: it is empty or dead in between.
+    """
+    ended = np.flatnonzero(~np.isnan(loads[:, 1]))
+    rows = np.concatenate([loads[ended, 2], row])
+    times = np.concatenate([loads[ended, 1], time_s])
+    is_event = np.repeat([0, 1], [ended.size, row.size])
+    order = np.lexsort((is_event, times, rows))
+    # The place of the last load at or before each entry, in order; it counts if it is of the same row.
+    latest = np.maximum.accumulate(np.where(is_event[order] == 0, np.arange(order.size), -1))
+    found = np.full(order.size, -1)
+    same = (latest >= 0) & (rows[order[latest]] == rows[order])
+    found[order[same]] = ended[order[latest[same]]]
+    return found[ended.size :]

@@ -1,0 +1,93 @@
+"""Where everything lies in the arrays of a cluster that changes its size."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# One row, a place and a model, beside its row of instances; int64.
+PLACE_OF, HOST_OF, ROW_STATE = 0, 1, 2
+LOADED_AT = 3
+"""Number of the operation that was next when it came up: it is a source of those from there on."""
+OPERATION, TIER, LOAD = 4, 5, 6
+"""Of its last load: the operation, where the weights come from, and the row of the log."""
+ON_SSD = 7
+"""Whether its weights are being read from SSD."""
+ROW_SIZE = 8
+
+# Its times; float64.
+READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
+"""When it will be up (infinity if that is not known), bytes to read from SSD, since when it is warm, and the time it
+takes from the host's memory."""
+ROW_TIMES_SIZE = 4
+
+EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD = range(6)
+"""What `ROW_STATE` holds."""
+
+# One host; float64.
+SSD_RATE, CACHE_BYTES, SSD_CHANGED_S, SSD_END_S = 0, 1, 2, 3
+"""Bytes/s of its SSD, room for weights in its memory, when a read began or ended last, when the next one ends."""
+HOST_SIZE = 4
+
+# One model; int64 and float64.
+KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED = range(8)
+MODEL_SIZE = 8
+CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, PAR = 0, 1, 2, 3, 4, 5
+MODEL_REALS_SIZE = 13
+
+# What a decision sees of a model.
+S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED = range(5)
+SAMPLE_SIZE = 5
+
+# What all share; int64 and float64.
+TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_USED, DRAINING_ROWS = range(9)
+"""Number of the next tick, whether there is one, how many in a row could change nothing, after how many ticks end;
+operations so far; entries of the logs; rows that drain."""
+COUNTS_SIZE = 9
+TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S = range(5)
+"""Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event."""
+CLOCK_SIZE = 5
+
+LOGS_SHORT = 4
+"""What the event loop says, beside the codes of `layout`, when the logs here are too short."""
+
+
+class Scaled(NamedTuple):
+    """Rows, hosts, models and logs of a cluster that changes its size.
+
+    Attributes:
+        rows, times: int64[N, 8], float64[N, 4].
+        hosts: float64[H, 4].
+        used_s: float64[H, M], when the weights in a host's memory were used last; NaN where they are not there.
+        models, reals: int64[M, 8], float64[M, 13].
+        multicast_s: float64[M, S, K, K].
+        samples: int64[scrape + 1, M, 5], ring of the last loads.
+        wants: int64[W, M], ring of the last bounded decisions.
+        counts, clock: int64[9], float64[5].
+        at_place, at_host: int64[N] each, the rows by place and by host in index order, and
+        place_at, host_at: int64[P + 1], int64[H + 1], where each place's and host's begin.
+        occupant: int64[P], the row of a place that is not empty, -1 for none.
+        targets, hits: int64[N] and int64[H] scratch: rows chosen to start, whether hosts cache the model.
+        states, loads, ticks: float64[.., 3], [.., 8], [.., 4], the logs.
+    """
+
+    rows: np.ndarray
+    times: np.ndarray
+    hosts: np.ndarray
+    used_s: np.ndarray
+    models: np.ndarray
+    reals: np.ndarray
+    multicast_s: np.ndarray
+    samples: np.ndarray
+    wants: np.ndarray
+    counts: np.ndarray
+    clock: np.ndarray
+    at_place: np.ndarray
+    at_host: np.ndarray
+    place_at: np.ndarray
+    host_at: np.ndarray
+    occupant: np.ndarray
+    targets: np.ndarray
+    hits: np.ndarray
+    states: np.ndarray
+    loads: np.ndarray
+    ticks: np.ndarray

@@ -1,0 +1,63 @@
+"""A tick of the autoscaler."""
+
+import numpy as np
+
+from workbench.jit import lean_kernel
+from workbench.serving.kernels.layout import MODEL, OUTSTANDING, WAITING
+from workbench.serving.kernels.resizing import grow, shrink
+from workbench.serving.kernels.sampling import count_rows, sample, wanted
+from workbench.serving.kernels.scaled_layout import (
+    KEEP_S,
+    QUIET,
+    QUIET_ENOUGH,
+    ROW_STATE,
+    STARTING,
+    STATES_USED,
+    TICK,
+    TICKING,
+    UP_STATE,
+    WARM,
+)
+
+
+@lean_kernel
+def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
+    """Look at every model and decide, unless all requests are done. False if the policy chose what was not offered."""
+    counts, models, n = scaled.counts, scaled.models.shape[0], scaled.rows.shape[0]
+    inside = state.moments.shape[0] - come
+    for m in range(models):
+        inside += router.lines[m, WAITING]
+    held = 0
+    for j in range(n):
+        held += state.instances[j, OUTSTANDING]
+    if inside + held == 0:
+        counts[TICKING] = 0
+        return True
+    for m in range(models):
+        sample(state, scaled, router, m)
+    changes = counts[STATES_USED]
+    for m in range(models):
+        want = wanted(scaled, router, m, now_s)
+        n = count_rows(scaled, router, m, UP_STATE) + count_rows(scaled, router, m, STARTING)
+        if want > n and not grow(state, scaled, router, chooser, m, want - n, now_s):
+            return False
+        if want < n:
+            shrink(state, scaled, router, m, n - want, now_s)
+    counts[TICK] += 1
+    calm = nothing_comes and held == 0 and counts[STATES_USED] == changes and nothing_pending(state, scaled)
+    counts[QUIET] = counts[QUIET] + 1 if calm else 0
+    if counts[QUIET] == counts[QUIET_ENOUGH]:
+        counts[TICKING] = 0
+    return True
+
+
+@lean_kernel
+def nothing_pending(state, scaled):
+    """Whether no row is starting and no warm one will expire."""
+    for j in range(scaled.rows.shape[0]):
+        row_state = scaled.rows[j, ROW_STATE]
+        if row_state == STARTING:
+            return False
+        if row_state == WARM and scaled.reals[state.instances[j, MODEL], KEEP_S] < np.inf:
+            return False
+    return True

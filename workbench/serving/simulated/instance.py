@@ -1,6 +1,7 @@
 """An engine instance: a queue, the requests that run, KV blocks, and one step after the other."""
 
 from collections import deque
+from collections.abc import Callable
 from math import isnan
 
 from workbench.queueing.simulated.clock import Clock
@@ -28,6 +29,8 @@ class Instance:
         self.last = Iteration(index, -1, 0.0)  # before the first
         self.busy_s, self.failed_steps = 0.0, 0
         self.up, self.life = False, 0
+        self.emptied: Callable[[], None] | None = None  # told when it takes no more requests and the last one is done
+        self.load = None  # the `Load` that brought its weights, in a cluster that changes its size
 
     def recover(self, router) -> None:
         """Up and empty, from now on; whatever still waits from an earlier life finds that it is over."""
@@ -93,6 +96,8 @@ class Instance:
                     return
                 if self._end(self.step):
                     router.call()
+                    if not (self.up or self.outstanding):
+                        self.emptied()
                 joinable = router.has_waiting(self.model)
 
     def _start(self) -> Step:
@@ -146,6 +151,8 @@ class Instance:
             makers = [request for request in members if request.output]
         self.log.tokens(makers, self.last, before)
         done = [request for request in members if request.made == request.output]
+        if self.load:
+            self.load.helps(self.clock.now, any(request.made == 1 for request in makers), len(done))
         for request in done:
             self.running.remove(request)
             self.blocks.take_back(request)

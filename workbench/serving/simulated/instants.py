@@ -2,16 +2,22 @@
 
 
 class Instants:
-    """SimPy priorities: recoveries, failures, arrivals, step ends, one hand-out, step starts.
+    """SimPy priorities of all that happens at one instant, in the order in which it does.
 
-    Where several instances do the same at one instant, the lower index comes first: add it to the priority. SimPy's own
-    URGENT (0) and NORMAL (1) events, which carry the consequences of each, come in between.
+    Where several instances (or places) do the same at one instant, the lower index comes first: add it to the priority.
+    SimPy's own URGENT (0) and NORMAL (1) events, which carry the consequences of each, come in between. Only clusters
+    that change their size have weights that are read, rows that are ready, expire or have drained, and ticks.
     """
 
     def __init__(self, instances: int):
         self.recovers = 2
         self.fails = self.recovers + instances
-        self.arrives = self.fails + instances
+        self.reads = self.fails + instances
+        self.ready = self.reads + 1
+        self.expires = self.ready + instances
+        self.ticks = self.expires + instances
+        self.arrives = self.ticks + 1
         self.ends = self.arrives + 1
-        self.hands_out = self.ends + instances
+        self.drained = self.ends + instances
+        self.hands_out = self.drained + instances
         self.starts = self.hands_out + 1

@@ -22,6 +22,7 @@ class Router:
         self.places = [[place for place in instances if place.model == model] for model in range(models)]
         self.turns = [0] * models  # where the instances of a model stand that come after the last one chosen
         self.called = False
+        self.met = [0] * models  # arrivals that were not rejected
 
     def has_waiting(self, model: int) -> bool:
         return bool(self.lines[model])
@@ -29,6 +30,7 @@ class Router:
     def meet(self, request: Request) -> None:
         """A request arrives: it is rejected, or joins the line of its model."""
         if any(place.fits(request) for place in self.places[request.model]):
+            self.met[request.model] += 1
             self.lines[request.model].append(request)
             self.hand_out(request.model)
         else:

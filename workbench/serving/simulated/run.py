@@ -1,4 +1,4 @@
-"""A whole run: the router, the instances, what arrives and what fails, on one SimPy clock."""
+"""A whole run: the router, the instances, what arrives, what fails, and what scales, on one SimPy clock."""
 
 from collections.abc import Iterator
 from math import isfinite, nextafter
@@ -6,12 +6,13 @@ from math import isfinite, nextafter
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.lowered import Lowered, Outcome
+from workbench.serving.model.lowered import INSIDE, Failures, Lowered, Outcome
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.log import Log
 from workbench.serving.simulated.request import Request
 from workbench.serving.simulated.router import Router
+from workbench.serving.simulated.scaled import Scaled
 
 
 class Cluster:
@@ -23,26 +24,55 @@ class Cluster:
         self.requests = [Request(index, *row) for index, row in enumerate(_rows(lowered.requests))]
         self.instances = [Instance(j, lowered.instances, self.clock, self.instants, self.log) for j in range(count)]
         models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
+        if lowered.scaling is not None:
+            models = max(models, len(lowered.scaling.kind))
         self.router = Router(self.instances, models, int(lowered.route), self.clock, self.instants)
-        for instance in self.instances:
-            instance.recover(self.router)
+        self.met = 0
+        self.scaled = None
+        if lowered.scaling is None:
+            for instance in self.instances:
+                instance.recover(self.router)
+        else:
+            self.scaled = Scaled(lowered.scaling, self.instances, self.router, self.clock, self.instants)
+            self.scaled.start(self._all_done, lambda: self._nothing_to_come(lowered.failures))
         self._expect(lowered)
 
     def _expect(self, lowered: Lowered) -> None:
         def meet(index: int) -> None:
+            self.met += 1
             self.router.meet(self.requests[index])
 
         self.clock.process(self.clock.arrivals(lowered.requests.arrival_s, self.instants.arrives, meet))
         for time_s, index, back_s in _rows(lowered.failures):
-            self.clock.process(self._outage(self.instances[index], time_s, back_s))
+            self.clock.process(self._outage(self.scaled or self, index, time_s, back_s))
 
-    def _outage(self, instance: Instance, time_s: float, back_s: float):
-        yield self.clock.at(time_s, self.instants.fails + instance.index)
-        self.router.meet_again(instance.fail(), instance.model)
+    def _outage(self, breaks, index: int, time_s: float, back_s: float):
+        """An instance, or a place of a cluster that changes its size, is down for a time."""
+        yield self.clock.at(time_s, self.instants.fails + index)
+        breaks.fail(index)
         if isfinite(back_s):
-            yield self.clock.at(back_s, self.instants.recovers + instance.index)
-            instance.recover(self.router)
-            self.router.hand_out(instance.model)
+            yield self.clock.at(back_s, self.instants.recovers + index)
+            breaks.recover(index)
+
+    def fail(self, index: int) -> None:
+        """An instance fails, and its requests go back to the router."""
+        instance = self.instances[index]
+        self.router.meet_again(instance.fail(), instance.model)
+
+    def recover(self, index: int) -> None:
+        """An instance is there again."""
+        instance = self.instances[index]
+        instance.recover(self.router)
+        self.router.hand_out(instance.model)
+
+    def _all_done(self) -> bool:
+        return all(request.status != INSIDE for request in self.requests)
+
+    def _nothing_to_come(self, failures: Failures) -> bool:
+        """Whether no arrival, failure or recovery is still to come."""
+        back_s = failures.back_s[np.isfinite(failures.back_s)]
+        later = (failures.time_s > self.clock.now).any() or (back_s > self.clock.now).any()
+        return self.met == len(self.requests) and not later
 
     def run(self, until_s: float) -> None:
         """Everything up to and at `until_s`, where SimPy itself would stop just before it."""
@@ -67,6 +97,7 @@ class Cluster:
             busy_s=np.array([instance.busy_s for instance in self.instances], dtype=float),
             peak_blocks=np.array([instance.blocks.peak for instance in self.instances], dtype=np.int64),
             failed_steps=np.array([instance.failed_steps for instance in self.instances], dtype=np.int64),
+            **(self.scaled.tables() if self.scaled else {}),
         )
 
     def _column(self, name: str, dtype=np.int64) -> np.ndarray:

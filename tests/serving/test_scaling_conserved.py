@@ -1,0 +1,110 @@
+"""Whatever a cluster that changes its size does, no place is held twice and nothing is lost, after every event."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scaling_cases import scaled_scenario, small_scaled_scenarios
+
+from workbench.serving.model.lowered import DONE, INSIDE
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
+from workbench.serving.simulated.run import Cluster
+
+scenarios = st.integers(0, 2**32 - 1).map(lambda seed: scaled_scenario(np.random.default_rng(seed), most_requests=30))
+
+FOLLOWS = {
+    EMPTY: {STARTING, DEAD}, STARTING: {UP, DEAD}, UP: {DRAINING, WARM, DEAD}, DRAINING: {UP, WARM, DEAD},
+    WARM: {UP, EMPTY, DEAD}, DEAD: {EMPTY},
+}  # fmt: skip
+"""What a row may become."""
+
+
+def places_are_held_once(fleet):
+    for rows in fleet.places.values():
+        states = [row.state for row in rows]
+        assert sum(row.occupied for row in rows) <= 1
+        assert DEAD not in states or set(states) == {DEAD}
+
+
+def work_is_where_it_may_be(fleet, instant_over):
+    for row in fleet.rows:
+        instance = row.instance
+        assert row.state in (UP, DRAINING) or not instance.outstanding
+        assert instance.up == (row.state == UP)
+        assert instance.blocks.in_use == sum(request.room for request in instance.running) / instance.blocks.tokens_each
+        if instant_over and row.state == DRAINING:
+            assert instance.outstanding
+
+
+def hosts_have_room(fleet):
+    """More than fits is there only while rows hold all of it."""
+    for host, cache in enumerate(fleet.caches):
+        entries = list(cache.last_use_s)
+        assert all(cache.size[model] <= cache.capacity for model in entries)
+        full = sum(cache.size[model] for model in entries) > cache.capacity
+        assert not full or all(fleet.holds(host, model) for model in entries)
+
+
+def loads_belong_to_rows(fleet, weights):
+    assert set(weights.coming) == {row for row in fleet.rows if row.state == STARTING}
+    running = weights.operations.values()
+    assert {load for operation in running for load in operation.loads} == set(weights.coming.values())
+    for row in fleet.rows:
+        assert row.uses == sum(row in operation.sources for operation in running)
+    for host, ssd in enumerate(weights.ssds):
+        assert all(weights.coming[load.row] is load and load.row.host == host for load in ssd.left)
+        assert all(0 <= left <= weights.size[load.row.model] for load, left in ssd.left.items())
+
+
+def watched(lowered):
+    """The run, looked at after each event."""
+    cluster = Cluster(lowered)
+    fleet, weights, clock = cluster.scaled.fleet, cluster.scaled.weights, cluster.clock
+    while clock.peek() <= min(lowered.until_s, np.finfo(float).max):
+        clock.step()
+        places_are_held_once(fleet)
+        work_is_where_it_may_be(fleet, clock.peek() > clock.now)
+        hosts_have_room(fleet)
+        loads_belong_to_rows(fleet, weights)
+        held = [r.index for row in fleet.rows for r in (*row.instance.running, *row.instance.queue)]
+        held += [r.index for line in cluster.router.lines for r in line]
+        gone = [r.index for r in cluster.requests if r.status != INSIDE]
+        come = {r.index for r in cluster.requests if r.arrival_s < clock.now}
+        assert len({*held, *gone}) == len(held) + len(gone)
+        assert come <= {*held, *gone}
+    return cluster.outcome()
+
+
+def tables_agree(lowered, run):
+    """The tables tell one story: rows change as they may, and what comes up was loaded."""
+    given, states, loads = lowered.scaling, run.states, run.loads
+    assert (np.diff(states[:, 0]) >= 0).all()
+    assert (np.diff(run.ticks[:, 0]) >= 0).all()
+    now = given.start_state.tolist()
+    for _, row, state in states.tolist():
+        assert state in FOLLOWS[now[int(row)]]
+        now[int(row)] = int(state)
+    up = states[states[:, 2] == UP]
+    for start_s, end_s, row, *_, first_token_s, _ in loads.tolist():
+        assert np.isnan(end_s) or start_s <= end_s
+        assert np.isnan(end_s) or [end_s, row] in up[:, :2].tolist()
+        assert np.isnan(first_token_s) or first_token_s >= end_s
+    assert (states[:, 2] == STARTING).sum() <= len(loads)
+    assert loads[:, 7].sum() <= (run.status == DONE).sum()
+    assert (np.diff(loads[:, 5]) >= 0).all()
+    assert len(set(map(tuple, loads[:, [2, 5]].tolist()))) == len(loads)  # a row has one load an operation
+    least, most = given.min_rows[run.ticks[:, 1].astype(int)], given.max_rows[run.ticks[:, 1].astype(int)]
+    have, want = run.ticks[:, 3], run.ticks[:, 2]
+    assert ((want == have) | ((least <= want) & (want <= most))).all()
+    assert run.made.sum() == run.segments[:, 2].sum()
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenarios)
+def test_nothing_is_lost_and_nothing_held_twice(lowered):
+    tables_agree(lowered, watched(lowered))
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_scaled_scenarios())
+def test_nor_in_small_clusters(lowered):
+    tables_agree(lowered, watched(lowered))

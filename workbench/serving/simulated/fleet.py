@@ -1,0 +1,126 @@
+"""All rows of a cluster that scales: who holds which place, and what goes with every change of state."""
+
+from math import isfinite
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
+from workbench.serving.simulated.fleet_log import FleetLog
+from workbench.serving.simulated.host_cache import HostCache
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.load import Load
+from workbench.serving.simulated.router import Router
+from workbench.serving.simulated.row import Row
+
+
+class Fleet:
+    """Rows by place, with at most one of a place not empty."""
+
+    def __init__(
+        self, rows: list[Row], keep_s: list[float], router: Router, clock: Clock, instants: Instants, log: FleetLog
+    ):  # fmt: skip
+        """Rows that are up are alive at once; a warm row of each model lasts `keep_s`."""
+        self.rows, self.keep_s = rows, keep_s
+        self.router, self.clock, self.instants, self.log = router, clock, instants, log
+        self.caches: list[HostCache] = []  # by host; they ask this fleet what it holds
+        self.places: dict[int, list[Row]] = {}
+        for row in rows:
+            self.places.setdefault(row.place, []).append(row)
+            row.instance.emptied = lambda row=row: self._emptied(row)
+            if row.state == UP:
+                row.instance.recover(router)
+
+    def of(self, model: int, *states: int) -> list[Row]:
+        """The rows of a model that are in one of some states, by index."""
+        return [row for row in self.rows if row.model == model and row.state in states]
+
+    def free(self, place: int) -> bool:
+        """Whether all rows of a place are empty."""
+        return all(row.state == EMPTY for row in self.places[place])
+
+    def holds(self, host: int, model: int) -> bool:
+        """Whether some row of a host has a model, or is about to."""
+        return any(row.host == host and row.occupied for row in self.rows if row.model == model)
+
+    def at_rest(self) -> bool:
+        """Whether nothing here will happen of itself: no load, no step, no end of a warm row's time."""
+        return not any(
+            row.state == STARTING or row.instance.outstanding or (row.state == WARM and isfinite(row.warm_until_s))
+            for row in self.rows
+        )
+
+    def take(self, row: Row) -> None:
+        """The place of an empty row is its own from now on; its weights are to come."""
+        self._become(row, STARTING)
+
+    def come_up(self, row: Row, load: Load | None = None) -> None:
+        """A row takes requests from now on: its `load` is complete, or it drained or was warm."""
+        if load:
+            row.instance.load = load
+            row.instance.recover(self.router)
+        self._become(row, UP)
+        self.router.hand_out(row.model)
+
+    def drain(self, row: Row) -> None:
+        """A row takes no more requests."""
+        if row.instance.outstanding:
+            self._become(row, DRAINING)
+        else:
+            self._cool(row)
+
+    def _emptied(self, row: Row) -> None:
+        """The last request of a row that drains is done; it is warm when all steps of this instant have ended."""
+        self.clock.at(self.clock.now, self.instants.drained + row.index).callbacks.append(lambda _: self._cool(row))
+
+    def _cool(self, row: Row) -> None:
+        """A row has no work and takes none: it is warm, and empty when it was that for long enough."""
+        self._become(row, WARM)
+        row.warm_until_s = self.clock.now + self.keep_s[row.model]
+        row.warm_since_s = self.clock.now
+        if row.warm_until_s > self.clock.now:
+            self._expect_end(row, row.warm_until_s)
+        elif not row.uses:
+            self.leave(row)
+
+    def released(self, row: Row) -> None:
+        """A row is no longer read: if its time as a warm row ran out meanwhile, it ends now."""
+        if row.state == WARM and row.warm_until_s <= self.clock.now:
+            self._expect_end(row, self.clock.now)
+
+    def _expect_end(self, row: Row, end_s: float) -> None:
+        since_s = row.warm_since_s
+
+        def expire(_) -> None:
+            if row.state == WARM and row.warm_since_s == since_s and not row.uses:
+                self.leave(row)
+
+        if isfinite(end_s):
+            self.clock.at(end_s, self.instants.expires + row.index).callbacks.append(expire)
+
+    def leave(self, row: Row) -> None:
+        """A warm row gives its place back; the host saw its weights last at this moment."""
+        cache = self.caches[row.host]
+        cache.use(row.model)
+        row.instance.load = None
+        self._become(row, EMPTY)
+        cache.trim()
+
+    def fail(self, place: int) -> Row | None:
+        """All rows of a place are dead, and requests there go back to the router; returns the row that held it."""
+        rows = self.places[place]
+        holder = next((row for row in rows if row.occupied), None)
+        for row in rows:
+            self._become(row, DEAD)
+        if holder:
+            self.caches[holder.host].trim()
+            holder.instance.load = None
+            self.router.meet_again(holder.instance.fail(), holder.model)
+        return holder
+
+    def recover(self, place: int) -> None:
+        """A place is there again, and empty."""
+        for row in self.places[place]:
+            self._become(row, EMPTY)
+
+    def _become(self, row: Row, state: int) -> None:
+        row.become(state)
+        self.log.changed(row.index, state)

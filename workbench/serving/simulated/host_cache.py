@@ -1,0 +1,61 @@
+"""The weights that one host keeps in its memory: which models, and when each was last used."""
+
+from collections.abc import Callable
+
+from workbench.queueing.simulated.clock import Clock
+
+
+class HostCache:
+    """Models by time of last use; those that no row of the host holds may go, the oldest first.
+
+    An entry lasts while a row of its model is on the host, and for a time from its last use on. Once that has run out
+    the entry is gone: a row that starts later does not bring it back.
+    """
+
+    def __init__(
+        self, capacity: float, ttl_s: list[float], size: list[float], held: Callable[[int], bool], clock: Clock,
+        models: list[int],
+    ):  # fmt: skip
+        """At first some models are there, last used at time 0.
+
+        Parameters:
+            capacity: bytes.
+            ttl_s: how long an entry of each model lasts that no row holds.
+            size: bytes of each model.
+            held: whether a row of the host has some model and is neither empty nor dead.
+            clock: tells what time it is.
+            models: those that are there at first.
+        """
+        self.capacity, self.ttl_s, self.size, self.held, self.clock = capacity, ttl_s, size, held, clock
+        self.last_use_s: dict[int, float] = {model: 0.0 for model in models if size[model] <= capacity}
+        self.trim()
+
+    def has(self, model: int) -> bool:
+        """Whether the weights of a model are there now."""
+        if model not in self.last_use_s:
+            return False
+        if not self.held(model) and self.clock.now - self.last_use_s[model] >= self.ttl_s[model]:
+            del self.last_use_s[model]
+        return model in self.last_use_s
+
+    def use(self, model: int) -> None:
+        """The entry of a model, if there is one, is used now."""
+        if model in self.last_use_s:
+            self.last_use_s[model] = self.clock.now
+
+    def put(self, model: int) -> None:
+        """The weights of a model have come through the host's memory, and stay there if they can fit at all."""
+        if self.size[model] <= self.capacity:
+            self.last_use_s[model] = self.clock.now
+            self.trim()
+
+    def trim(self) -> None:
+        """While the entries exceed the capacity, the one last used longest ago goes, of those that no row holds."""
+        models = [model for model in sorted(self.last_use_s) if self.has(model)]  # what has run out takes no room
+        while sum(self.size[model] for model in models) > self.capacity:
+            free = [(self.last_use_s[model], model) for model in models if not self.held(model)]
+            if not free:
+                return
+            _, oldest = min(free)
+            models.remove(oldest)
+            del self.last_use_s[oldest]

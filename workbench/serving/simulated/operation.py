@@ -1,0 +1,29 @@
+"""Rows of one model that start together, and the rows that they read from."""
+
+from workbench.serving.simulated.load import Load
+from workbench.serving.simulated.row import Row
+
+
+class Operation:
+    """The loads that are still on their way, and the sources that are still alive (of a multicast only)."""
+
+    def __init__(self, number: int, model: int, sources: list[Row]):
+        self.number, self.model, self.sources = number, model, list(sources)
+        self.loads: list[Load] = []
+        for row in sources:
+            row.uses += 1
+
+    def release(self) -> list[Row]:
+        """The sources are read no more; returns them."""
+        rows, self.sources = self.sources, []
+        for row in rows:
+            row.uses -= 1
+        return rows
+
+    def lose_source(self, row: Row) -> bool:
+        """A row fails; True if that leaves loads without any source."""
+        if row not in self.sources:
+            return False
+        self.sources.remove(row)
+        row.uses -= 1
+        return bool(self.loads) and not self.sources

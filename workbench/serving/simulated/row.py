@@ -1,0 +1,37 @@
+"""A row of the fleet: one model on one place, and how far its weights are."""
+
+from workbench.serving.model.scaled import DRAINING, STARTING, UP, WARM
+from workbench.serving.simulated.instance import Instance
+
+
+class Row:
+    """A model that a place may hold: empty, starting, up, draining, warm or dead.
+
+    Only a row that is up is given requests. One that drains finishes those it has, and is warm then: without work, its
+    weights still there.
+    """
+
+    __slots__ = ("host", "instance", "place", "state", "uses", "warm_since_s", "warm_until_s")
+
+    def __init__(self, instance: Instance, place: int, host: int, state: int):
+        self.instance, self.place, self.host, self.state = instance, place, host, state
+        self.warm_since_s = self.warm_until_s = 0.0  # these mean something only while the row is warm
+        self.uses = 0  # operations that read its weights
+
+    @property
+    def index(self) -> int:
+        return self.instance.index
+
+    @property
+    def model(self) -> int:
+        return self.instance.model
+
+    @property
+    def occupied(self) -> bool:
+        """Whether the place is taken by this row."""
+        return self.state in (STARTING, UP, DRAINING, WARM)
+
+    def become(self, state: int) -> None:
+        """Another state from now on."""
+        self.state = state
+        self.instance.up = state == UP

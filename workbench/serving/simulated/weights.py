@@ -1,0 +1,152 @@
+"""How weights come to rows that start: from nowhere, in a given time, from the host's memory, its SSD, other rows."""
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.scaled import DRAINING, UP, WARM, Scaling
+from workbench.serving.policy.scalers import (
+    ALL_CACHED,
+    DRAM_TIER,
+    FIXED,
+    FIXED_TIER,
+    IDEAL,
+    IDEAL_TIER,
+    MULTICAST,
+    MULTICAST_TIER,
+    SSD_TIER,
+)
+from workbench.serving.simulated.fleet import Fleet
+from workbench.serving.simulated.fleet_log import FleetLog
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.load import Load
+from workbench.serving.simulated.operation import Operation
+from workbench.serving.simulated.row import Row
+from workbench.serving.simulated.shared_ssd import SharedSSD
+
+
+class Weights:
+    """The loads on their way, in operations: what each row waits for, what ends that, and what a failure does to it."""
+
+    def __init__(self, given: Scaling, fleet: Fleet, clock: Clock, instants: Instants, log: FleetLog):
+        self.fleet, self.clock, self.instants, self.log = fleet, clock, instants, log
+        self.source, self.size = given.source.tolist(), given.bytes.tolist()
+        self.control_s, self.fixed_s = given.control_s.tolist(), given.fixed_s.tolist()
+        self.dram_s, self.multicast_s = given.dram_s.tolist(), given.multicast_s
+        self.ssds = [
+            SharedSSD(bytes_per_s, clock, instants.reads, self._was_read)
+            for bytes_per_s in given.ssd_bytes_per_s.tolist()
+        ]
+        self.begun = 0
+        self.operations: dict[int, Operation] = {}  # those that run, by number
+        self.coming: dict[Row, Load] = {}
+
+    def begin(self, model: int, rows: list[Row], cached: list[bool]) -> None:
+        """Rows of a model have just taken their places; those whose weights take no time come up at once.
+
+        Parameters:
+            model: number.
+            rows: in the order chosen.
+            cached: whether the host of each had the weights in its memory before.
+        """
+        for load, ready_s in self._start(model, rows, cached):
+            if ready_s <= self.clock.now:
+                self._complete(load)
+            else:
+                self._expect(load, ready_s)
+
+    def lose(self, row: Row) -> None:
+        """A row failed: its own load is lost, and loads that have no other source left begin again."""
+        if row in self.coming:
+            load = self.coming.pop(row)
+            self.ssds[row.host].stop(load)
+            self._leave_operation(load)
+        for operation in list(self.operations.values()):
+            if operation.lose_source(row):
+                self._begin_again(operation)
+
+    def _start(self, model: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
+        """Loads of rows, with the time at which each is ready; reads from SSD are on their way and left out."""
+        sources = self.fleet.of(model, UP, DRAINING, WARM) if self.source[model] == MULTICAST else []
+        if not sources:
+            return self._start_tiers(model, rows, cached)
+        most = self.multicast_s.shape[2]
+        groups = [rows[first : first + most] for first in range(0, len(rows), most)]
+        return [pair for group in groups for pair in self._start_multicast(model, group, sources)]
+
+    def _start_multicast(self, model: int, rows: list[Row], sources: list[Row]) -> list[tuple[Load, float]]:
+        operation, now = self._operation(model, sources), self.clock.now
+        table = self.multicast_s[model, min(len(sources), self.multicast_s.shape[1]) - 1, len(rows) - 1].tolist()
+        loads = [self._load(row, MULTICAST_TIER, operation) for row in rows]
+        return [(load, now + self.control_s[model] + table[k]) for k, load in enumerate(loads)]
+
+    def _start_tiers(self, model: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
+        operation, loads = self._operation(model, []), []
+        for row, hit in zip(rows, cached, strict=True):
+            tier, load_s = self._tier(model, row, hit)
+            load = self._load(row, tier, operation)
+            if tier == SSD_TIER:
+                self.ssds[row.host].start(load, self.size[model])
+            elif tier == IDEAL_TIER:
+                loads.append((load, self.clock.now))
+            else:
+                loads.append((load, self.clock.now + self.control_s[model] + load_s))
+        return loads
+
+    def _tier(self, model: int, row: Row, cached: bool) -> tuple[int, float]:
+        """Where the weights of a row come from if from no other row, and how long that takes where it is known."""
+        source = self.source[model]
+        if source == IDEAL:
+            return IDEAL_TIER, 0.0
+        if source == FIXED:
+            return FIXED_TIER, self.fixed_s[model]
+        if cached or source == ALL_CACHED:
+            return DRAM_TIER, self.dram_s[row.index]
+        return SSD_TIER, 0.0
+
+    def _operation(self, model: int, sources: list[Row]) -> Operation:
+        operation = self.operations[self.begun] = Operation(self.begun, model, sources)
+        self.begun += 1
+        return operation
+
+    def _load(self, row: Row, tier: int, operation: Operation) -> Load:
+        load = self.coming[row] = Load(row, self.clock.now, tier, len(operation.sources), operation.number)
+        operation.loads.append(load)
+        self.log.loads.append(load)
+        return load
+
+    def _expect(self, load: Load, ready_s: float) -> None:
+        def ready(_) -> None:
+            if self.coming.get(load.row) is load:
+                self._complete(load)
+
+        self.clock.at(ready_s, self.instants.ready + load.row.index).callbacks.append(ready)
+
+    def _was_read(self, load: Load) -> None:
+        """The SSD has read all of a load: the host caches it, and the engine starts."""
+        model = load.row.model
+        self.fleet.caches[load.row.host].put(model)
+        self._expect(load, self.clock.now + self.control_s[model])
+
+    def _complete(self, load: Load) -> None:
+        row = load.row
+        load.end_s = self.clock.now
+        if load.tier == DRAM_TIER:
+            self.fleet.caches[row.host].use(row.model)
+        del self.coming[row]
+        self._leave_operation(load)
+        self.fleet.come_up(row, load)
+
+    def _leave_operation(self, load: Load) -> None:
+        """A load is complete or lost; the last one of an operation releases its sources."""
+        operation = self.operations[load.operation]
+        operation.loads.remove(load)
+        if not operation.loads:
+            del self.operations[operation.number]
+            for row in operation.release():
+                self.fleet.released(row)
+
+    def _begin_again(self, operation: Operation) -> None:
+        """The loads of an operation without a source are lost, and their rows start anew from what there is now."""
+        del self.operations[operation.number]
+        rows = [load.row for load in operation.loads]
+        cached = [self.fleet.caches[row.host].has(operation.model) for row in rows]
+        for load, ready_s in self._start(operation.model, rows, cached):
+            self._expect(load, ready_s)

@@ -57,13 +57,15 @@ def _transfer() -> None:
 
 def _serving() -> None:
     from workbench.profiles import slo
-    from workbench.serving.model import Group, Scenario, StepForm, serve
+    from workbench.serving.model import Autoscaler, Group, Pool, Scenario, StepForm, serve
 
     group = Group(model="any", step=StepForm(compute=(1.0, 0.0, 0.0, 0.0, 0.0)), kv_tokens=64)
     asked = {"model": ["any"], "arrival_s": [0.0], "prompt_tokens": [4], "output_tokens": [3]}
     run = serve(Scenario(groups=(group,)), pl.DataFrame(asked))
     run.tbt_quantiles([0.95])
     run.attainment(slo(ttft_s=1.0, tbt_s=1.0))
+    grows = group.model_copy(update={"count": 0, "autoscaler": Autoscaler(policy="queue", parameters={"waiting": 1})})
+    serve(Scenario(groups=(grows,), pool=Pool(hosts=1)), pl.DataFrame(asked))
 
 
 def _queueing() -> None:

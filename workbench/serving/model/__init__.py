@@ -1,31 +1,42 @@
 """Records in, tables out: what a serving cluster is made of and what became of its requests."""
 
+from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.engine import run_compiled
+from workbench.serving.model.hardware import pool_on, weights_on
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
 from workbench.serving.model.measuring import metrics
 from workbench.serving.model.run import Run, serve
 from workbench.serving.model.scaled import Scaling
 from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine_named, lower
+from workbench.serving.model.start_up import Multicast, Part, StartUp, Weights
 from workbench.serving.model.step_forms import StepForm, step_form
 
 __all__ = [
     "ENGINES",
+    "Autoscaler",
     "Engine",
     "Failure",
     "Failures",
     "Group",
     "Instances",
     "Lowered",
+    "Multicast",
     "Outcome",
+    "Part",
+    "Pool",
     "Requests",
     "Run",
     "Scaling",
     "Scenario",
+    "StartUp",
     "StepForm",
+    "Weights",
     "engine_named",
     "lower",
     "metrics",
+    "pool_on",
     "run_compiled",
     "serve",
     "step_form",
+    "weights_on",
 ]

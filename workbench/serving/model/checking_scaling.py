@@ -32,7 +32,7 @@ def checked_scaling(given: Scaling, model: np.ndarray) -> Scaling:
     _one_each(place, host, model, start_state)
     kind, source = _numbered(given.kind, "kind", SCALERS, models), _numbered(given.source, "source", SOURCES, models)
     par = reals(given.par, "par", (models, 8))
-    read = np.arange(8) < np.array([PARAMETERS[k] for k in sorted(PARAMETERS)])[kind][:, None]
+    read = np.arange(8) < np.array([len(PARAMETERS[k]) for k in sorted(PARAMETERS)])[kind][:, None]
     right(~read | (par > 0), "par", "give the parameters that the policy reads, all above 0")
     least = {"min_rows": 0, "max_rows": 0, "up_ticks": 1, "down_ticks": 1, "down_step": 1}
     counts = {name: wholes(getattr(given, name), name, models, low) for name, low in least.items()}

@@ -6,22 +6,24 @@ from workbench.profiles.slo_record import SLO
 from workbench.serving.model.lowered import DONE, REJECTED
 from workbench.serving.model.promises import kept_promises, time_per_output_token_s, time_to_first_token_s
 from workbench.serving.model.run import Run
+from workbench.serving.model.scaling_tables import held_row_s
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
-def metrics(run: Run, slo: SLO | None = None, accelerators: int = 1) -> dict[str, float]:
+def metrics(run: Run, slo: SLO | None = None, accelerators: int | None = None) -> dict[str, float]:
     """Counts, mean and quantiles of TTFT, TPOT and E2E, tokens and requests a second, GPU time, and goodput.
 
     TTFT counts from the client's arrival; TPOT is (last - first) / max(1, n - 1); E2E ends with the last token. A rate
     is over the span from the first arrival to the last finish, or to where the clock stopped. GPU time is given as
-    allocated (every instance over the whole span, without the time it was down) and as active (its steps).
+    allocated (instances that are there, or starting, draining, warm, over the span) and as active (their steps).
 
     Parameters:
         run: what happened.
         slo: adds `goodput_per_s`, requests that keep both targets a second.
-        accelerators: of each instance.
+        accelerators: of each instance; those of the run's pool, or 1, when None.
     """
+    accelerators = run.accelerators if accelerators is None else accelerators
     lowered, out = run.lowered, run.outcome
     done = out.status == DONE
     span_s = lowered.until_s if np.isfinite(lowered.until_s) else float(np.nanmax(out.finish_s, initial=0.0))
@@ -33,7 +35,7 @@ def metrics(run: Run, slo: SLO | None = None, accelerators: int = 1) -> dict[str
         "requests_per_s": _rate(done.sum(), span_s),
         "output_tokens_per_s": _rate(out.made.sum(), span_s),
         "evictions": float(out.evictions.sum()),
-        "gpu_allocated_s": accelerators * (out.busy_s.size * span_s - _down_s(run, span_s)),
+        "gpu_allocated_s": accelerators * held_row_s(lowered, out, span_s),
         "gpu_active_s": accelerators * float(out.busy_s.sum()),
     }
     latencies = {
@@ -53,8 +55,3 @@ def metrics(run: Run, slo: SLO | None = None, accelerators: int = 1) -> dict[str
 
 def _rate(count: float, span_s: float) -> float:
     return float(count) / span_s if span_s > 0 else float("nan")
-
-
-def _down_s(run: Run, span_s: float) -> float:
-    failures = run.lowered.failures
-    return float((np.minimum(failures.back_s, span_s) - np.minimum(failures.time_s, span_s)).sum())

@@ -13,6 +13,7 @@ from workbench.serving.kernels.gaps import fill_gaps, fill_token_times
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED, Lowered, Outcome
 from workbench.serving.model.promises import attainment
+from workbench.serving.model.scaling_tables import allocation, scaleouts, state_rows
 from workbench.serving.model.scenario import Scenario, lower
 from workbench.workloads.generators.streams import Seed
 from workbench.workloads.handle import Trace
@@ -27,11 +28,15 @@ class Run(Record):
         asked: the request table as it came.
         lowered: the run as arrays; times count from the first arrival.
         outcome: what happened, as arrays.
+        models: names of the models that instances serve, by number; numbers where none are given.
+        accelerators: of an instance.
     """
 
     asked: pl.DataFrame
     lowered: Lowered
     outcome: Outcome
+    models: tuple[str, ...] = ()
+    accelerators: int = 1
 
     @cached_property
     def start_s(self) -> float:
@@ -82,9 +87,22 @@ class Run(Record):
         return pl.DataFrame({"request_id": self._ids.gather(rows[:, 0]), **named})
 
     @cached_property
+    def allocation(self) -> pl.DataFrame:
+        """Accelerators that each model holds, see `workbench.serving.model.scaling_tables`."""
+        table = allocation(self.lowered, self.outcome, self._names, self.accelerators)
+        return table.with_columns(pl.col("time_s") + self.start_s)
+
+    @cached_property
+    def scaleouts(self) -> pl.DataFrame:
+        """Every load of weights, see `workbench.serving.model.scaling_tables`."""
+        table = scaleouts(self.lowered, self.outcome, self._names)
+        return table.with_columns(pl.col("^.*_s$") + self.start_s)
+
+    @cached_property
     def timeline(self) -> pl.DataFrame:
         """What happened when, `time_s, entity, kind, value`: arrivals, first tokens and finishes of requests, failures
-        and recoveries of instances; the value is the instance, -1 for none."""
+        and recoveries of instances (with a pool, of places), changes of their states; the value is the instance or
+        place, -1 for none."""
         out, failures = self.outcome, self.lowered.failures
         names = ("request " + self._ids.cast(pl.String)).to_list()
         parts = [
@@ -92,12 +110,18 @@ class Run(Record):
             (out.first_token_s, names, "first token", out.instance),
             (out.finish_s, names, "finish", out.instance),
         ]
-        down = [f"instance {j}" for j in failures.instance]
+        down = [f"{'instance' if self.lowered.scaling is None else 'place'} {j}" for j in failures.instance]
         parts += [(failures.time_s, down, "failure", failures.instance)]
         parts += [(np.where(np.isinf(failures.back_s), np.nan, failures.back_s), down, "recovery", failures.instance)]
+        parts += [state_rows(self.outcome)]
         frames = [
             pl.DataFrame(
-                {"time_s": time_s + self.start_s, "entity": entity, "kind": [kind] * len(entity), "value": value},
+                {
+                    "time_s": time_s + self.start_s,
+                    "entity": entity,
+                    "kind": [kind] * len(entity) if isinstance(kind, str) else kind,
+                    "value": value,
+                },
                 schema={"time_s": pl.Float64, "entity": pl.String, "kind": pl.String, "value": pl.Float64},
                 strict=False,
             )
@@ -165,6 +189,10 @@ class Run(Record):
         return gaps(self.outcome, shares)
 
     @property
+    def _names(self) -> Sequence[str]:
+        return self.models or [str(m) for m in range(1 + int(self.lowered.instances.model.max()))]
+
+    @property
     def _ids(self) -> pl.Series:
         return self.asked["request_id"]
 
@@ -203,4 +231,5 @@ def serve(
     if "request_id" not in table.columns:
         table = table.with_row_index("request_id").cast({"request_id": pl.Int64})
     outcome = backend(lowered) if backend else run_compiled(lowered, chooser)
-    return Run(asked=table, lowered=lowered, outcome=outcome)
+    accelerators = scenario.pool.accelerators if scenario.pool else 1
+    return Run(asked=table, lowered=lowered, outcome=outcome, models=tuple(scenario.models), accelerators=accelerators)

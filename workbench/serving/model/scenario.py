@@ -4,12 +4,15 @@ import math
 
 import numpy as np
 import polars as pl
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from workbench.errors import InputError, UnknownName
 from workbench.records import Asked, AtLeastOne, NotNegative, ZeroOrMore
+from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+from workbench.serving.model.pooling import pooled
+from workbench.serving.model.start_up import StartUp
 from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy import ROUTES
 from workbench.workloads.generators.streams import Seed, stream
@@ -66,19 +69,23 @@ class Group(Asked):
 
     Attributes:
         model: name of the model they serve, as requests ask for it.
-        count: how many.
+        count: how many; with a pool, how many at first.
         engine: how each batches.
         step: how long a step takes, see `workbench.serving.step_form`.
         kv_tokens: tokens whose KV fits one instance (`workbench.profiles.check_fits` tells).
         limit: most requests queued or running on one before the router holds back; None for no limit.
+        autoscaler: with a pool, how many there should be.
+        start_up: with a pool, what it takes to start one.
     """
 
     model: str
-    count: AtLeastOne = 1
+    count: ZeroOrMore = 1
     engine: Engine = ENGINES["continuous"]
     step: StepForm
     kv_tokens: AtLeastOne
     limit: AtLeastOne | None = None
+    autoscaler: Autoscaler = Autoscaler()
+    start_up: StartUp = StartUp()
 
 
 class Failure(Asked):
@@ -86,7 +93,7 @@ class Failure(Asked):
 
     Attributes:
         time_s: when, from the first arrival on.
-        instance: which, counted through the groups in order.
+        instance: which, counted through the groups in order; with a pool, which place, counted through the hosts.
         back_s: when it is up again and empty; infinity for never.
     """
 
@@ -103,12 +110,14 @@ class Scenario(Asked):
         dispatch: name of the policy by which the router chooses, see `workbench.serving.policy.ROUTES`.
         failures: in any order; one at a time on each instance.
         until_s: when the clock stops; infinity to run until all is done.
+        pool: where instances come and go; None where those of the groups are all there are.
     """
 
     groups: tuple[Group, ...] = Field(min_length=1)
     dispatch: str = "least-outstanding"
     failures: tuple[Failure, ...] = ()
     until_s: float = math.inf
+    pool: Pool | None = None
 
     @field_validator("dispatch")
     @classmethod
@@ -117,10 +126,29 @@ class Scenario(Asked):
             raise UnknownName("dispatch policy", name, ROUTES)
         return name
 
+    @model_validator(mode="after")
+    def _scales_in_a_pool(self):
+        scaled = [group for group in self.groups if group.autoscaler != Autoscaler() or group.start_up != StartUp()]
+        if self.pool is None and scaled:
+            raise ValueError(f"group {scaled[0].model!r} has an autoscaler or a start-up but there is no pool; add one")
+        return self
+
     @property
     def instance_models(self) -> list[str]:
-        """The model of each instance."""
-        return [group.model for group in self.groups for _ in range(group.count)]
+        """The model of each instance; with a pool, of each row: a place and a group."""
+        return [group.model for group in self.rows]
+
+    @property
+    def models(self) -> list[str]:
+        """The models that are served, as they are numbered."""
+        return list(dict.fromkeys(group.model for group in self.groups))
+
+    @property
+    def rows(self) -> list[Group]:
+        """The group of each instance; with a pool every place can hold one of each."""
+        if self.pool is not None:
+            return list(self.groups) * (self.pool.hosts * self.pool.places)
+        return [group for group in self.groups for _ in range(group.count)]
 
 
 def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) -> Lowered:
@@ -141,7 +169,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     for column in ("model", "arrival_s", "prompt_tokens", "output_tokens"):
         if column not in table.columns:
             raise InputError("is missing from the requests", f"add a column {column}", field=column)
-    names = list(dict.fromkeys([*scenario.instance_models, *table["model"].unique(maintain_order=True)]))
+    names = list(dict.fromkeys([*scenario.models, *table["model"].unique(maintain_order=True)]))
     number = {name: k for k, name in enumerate(names)}
     model = table["model"].replace_strict(number, return_dtype=pl.Int64).to_numpy() if len(table) else np.zeros(0, int)
     arrival_s = table["arrival_s"].cast(pl.Float64).to_numpy()
@@ -164,13 +192,14 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
             ),
             ROUTES[scenario.dispatch],
             scenario.until_s,
+            None if scenario.pool is None else pooled(scenario.pool, scenario.groups),
         )
     )
 
 
 def _instances(scenario: Scenario, number: dict[str, int]) -> Instances:
     rows, forms = [], []
-    for group in scenario.groups:
+    for group in scenario.rows:
         one = group.engine
         row = (
             number[group.model], group.limit or NO_LIMIT, one.slots, one.budget, one.chunk, one.block_tokens,
@@ -180,6 +209,8 @@ def _instances(scenario: Scenario, number: dict[str, int]) -> Instances:
             raise InputError(
                 f"is {group.kv_tokens}, less than one block of {one.block_tokens}", "give more", field="kv_tokens"
             )
-        rows += [row] * group.count
-        forms += [group.step.rows] * group.count
+        rows.append(row)
+        forms.append(group.step.rows)
+    if not rows:
+        raise InputError("have no instance between them", "give one a count of 1 or more, or a pool", field="groups")
     return Instances(*np.array(rows, dtype=np.int64).T, form=np.array(forms))

@@ -3,12 +3,22 @@
 NONE, QUEUE, BACKLOG, CONCURRENCY, RATE = range(5)
 
 SCALERS = {"none": NONE, "queue": QUEUE, "backlog": BACKLOG, "concurrency": CONCURRENCY, "rate": RATE}
-"""Name -> number. Parameters, in order: *queue*: waiting requests for one more instance; *backlog*: prompt tokens/s of
-an instance, seconds of prefill an instance may be loaded with at least and at most, its KV blocks, and the shares of
-them that may be in use at least and at most; *concurrency*: requests an instance; *rate*: requests/s an instance."""
+"""Name -> number."""
 
-PARAMETERS = {NONE: 0, QUEUE: 1, BACKLOG: 6, CONCURRENCY: 1, RATE: 1}
-"""Number -> how many parameters it reads; all must be above 0."""
+PARAMETERS: dict[int, tuple[str, ...]] = {
+    NONE: (),
+    QUEUE: ("waiting",),
+    BACKLOG: ("prompt_tokens_per_s", "lower_s", "upper_s", "blocks", "lower_share", "upper_share"),
+    CONCURRENCY: ("requests",),
+    RATE: ("requests_per_s",),
+}
+"""Number -> names of the parameters it reads, in order; all must be above 0. *queue*: waiting requests for one more
+instance; *backlog*: prompt tokens/s of an instance, seconds of prefill that it may have before it at least and at most,
+its KV blocks, and the shares of them that may be in use at least and at most; *concurrency*: requests an instance;
+*rate*: requests/s an instance."""
+
+USUAL = {"lower_s": 0.5, "upper_s": 0.7, "lower_share": 0.75, "upper_share": 0.95}
+"""Parameters that BlitzScale's artifact fixes (papers/blitzscale)."""
 
 IDEAL, FIXED, TIERS, ALL_CACHED, MULTICAST = range(5)
 

@@ -1,0 +1,101 @@
+"""Pools and paths of weights of real clusters: rates of PCIe, SSD and network cards as software gets them."""
+
+import math
+
+from workbench.errors import InputError
+from workbench.profiles import Cluster, HostGroup, Link, Model
+from workbench.records import whole
+from workbench.serving.model.autoscaling import Pool
+from workbench.serving.model.start_up import Multicast, Weights
+
+
+def pool_on(cluster: Cluster, tp: int = 1, **settings) -> Pool:
+    """The places of a uniform cluster, each of `tp` accelerators of one host.
+
+    Parameters:
+        cluster: what it is made of.
+        tp: accelerators of an instance.
+        settings: of `Pool`, in place of what the cluster says.
+
+    Raises:
+        InputError: hosts that differ or have fewer accelerators.
+    """
+    host = _host_of(cluster, tp)
+    found = {
+        "hosts": cluster.hosts,
+        "places": host.accelerators // tp,
+        "accelerators": tp,
+        "ssd_bytes_per_s": host.ssds * float(host.ssd.rate()) if host.ssd else None,
+        "cache_bytes": float(host.host_memory_bytes) if host.host_memory_bytes else math.inf,
+    }
+    return Pool(**found | settings)
+
+
+def weights_on(
+    model: Model,
+    cluster: Cluster,
+    tp: int = 1,
+    path: str = "tiers",
+    schedule: str = "chain",
+    blocks: int = 64,
+    **settings,
+) -> Weights:
+    """How the weights of a model reach an instance on a uniform cluster.
+
+    From the host's memory every accelerator of the instance takes its share over its own PCIe link, or over its part of
+    the path that it shares with others of the instance; over the network an instance has the cards of its accelerators
+    to itself. Rates are achievable ones where they are known.
+
+    Parameters:
+        model: whose weights, in its own number format.
+        cluster, tp: what an instance is made of.
+        path: one of `workbench.serving.policy.SOURCES`.
+        schedule, blocks: of a multicast.
+        settings: of `Weights`, in place of what the cluster says.
+
+    Raises:
+        InputError: a link that no source states, hosts that differ.
+    """
+    host = _host_of(cluster, tp)
+    found = {
+        "path": path,
+        "bytes": model.weight_bytes,
+        "source": f"{model.name} on {cluster.name}",
+        "status": "computed",
+    }
+    if path in ("tiers", "all-cached", "multicast"):
+        found["dram_bytes_per_s"] = _from_memory(host, tp, cluster.name)
+    if path == "multicast":
+        nic = _link(host.nic, "network card", cluster.name)
+        found["multicast"] = Multicast(
+            schedule=schedule,
+            bytes_per_s=float(nic.rate()) * len({card for place in cluster.places[:tp] for card in place.nics}),
+            alpha_s=nic.latency(),
+            blocks=blocks,
+        )
+    return Weights(**found | settings)
+
+
+def _from_memory(host: HostGroup, tp: int, name: str) -> float:
+    """Bytes/s from a host's memory to `tp` accelerators at a time."""
+    together = tp * float(_link(host.pcie, "PCIe link", name).rate())
+    if host.pcie_switch is not None:
+        switches = -(-tp // host.accelerators_per_pcie_switch)
+        together = min(together, switches * float(host.pcie_switch.rate()))
+    if host.host_memory is not None:
+        together = min(together, float(host.host_memory.rate()))
+    return together
+
+
+def _host_of(cluster: Cluster, tp: int) -> HostGroup:
+    host = cluster.host
+    whole(tp, "tp", 1, host.accelerators)
+    return host
+
+
+def _link(link: Link | None, what: str, name: str) -> Link:
+    if link is None:
+        raise InputError(
+            f"cluster {name} has no {what}: no source states one", "choose another cluster, or give a rate"
+        )
+    return link

@@ -1,0 +1,40 @@
+"""When each of several new instances has its copy of the weights, by the closed forms of multicast on equal links."""
+
+import numpy as np
+
+from workbench.records import positive, whole
+from workbench.serving.model.start_up import Multicast
+from workbench.transfer.model import Hockney, completion
+
+
+def multicast_table(plan: Multicast, total_bytes: float, sources: int, targets: int) -> np.ndarray:
+    """Seconds until target i of k has all weights from s sources, float64[S, K, K] at [s-1, k-1, i]; 0 beyond i = k-1.
+
+    Targets are dealt to the sources in turn, and each source serves its own by the schedule, the first one next to it.
+    Links are equal and nobody else is on them.
+
+    Parameters:
+        plan: schedule, link and blocks.
+        total_bytes: of the weights.
+        sources, targets: the most of each, S and K.
+
+    Source: `workbench.transfer.model.completion`.
+
+    >>> star = Multicast(schedule="chain", bytes_per_s=1e9, blocks=1)
+    >>> multicast_table(star, 2e9, 2, 3)[:, 2].tolist()
+    [[2.0, 4.0, 6.0], [2.0, 2.0, 4.0]]
+    """
+    sources, targets = whole(sources, "sources", 1), whole(targets, "targets", 1)
+    cost = Hockney(alpha_s=plan.alpha_s, bytes_per_s=plan.bytes_per_s)
+    size = positive(total_bytes, "total_bytes")
+    done_s = [
+        completion(plan.schedule, count + 1, plan.blocks, size, cost)["complete_s"].to_numpy()[1:]
+        for count in range(1, targets + 1)
+    ]
+    table = np.zeros((sources, targets, targets))
+    for s in range(1, sources + 1):
+        for k in range(1, targets + 1):
+            for first in range(min(s, k)):
+                own = table[s - 1, k - 1, first:k:s]
+                own[:] = done_s[own.size - 1]
+    return table

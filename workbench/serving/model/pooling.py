@@ -1,0 +1,88 @@
+"""A pool of places as arrays: rows, hosts, policies, and the ways that weights take."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.serving.model.autoscaling import Pool
+from workbench.serving.model.multicast_table import multicast_table
+from workbench.serving.model.scaled import EMPTY, UP, Scaling
+from workbench.serving.model.start_up import Weights
+from workbench.serving.policy.scalers import SCALERS, SOURCES
+
+if TYPE_CHECKING:
+    from workbench.serving.model.scenario import Group
+
+MOST_TARGETS, MOST_SOURCES = 64, 16
+"""Of one multicast; more targets are a second one, more sources do not help."""
+
+
+def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
+    """Places host after host; the row of a place and group is place x groups + group.
+
+    Instances that a group has at first take the first places, group after group.
+
+    Raises:
+        InputError: two groups of one model, more instances than places, weights that no SSD holds, an unknown model.
+    """
+    count, models = pool.hosts * pool.places, [group.model for group in groups]
+    if len(set(models)) < len(models):
+        raise InputError("has two groups of one model", "with a pool give each model one group", field="groups")
+    first = [m for m, group in enumerate(groups) for _ in range(group.count)]
+    if len(first) > count:
+        raise InputError(
+            f"has {len(first)} instances for {count} places", "give it fewer or a larger pool", field="groups"
+        )
+    unknown = [name for name in pool.cached if name not in models]
+    if unknown:
+        raise InputError(f"names {unknown[0]!r}, which no group serves", "name models of the groups", field="cached")
+    weights = [group.start_up.weights for group in groups]
+    if pool.ssd_bytes_per_s is None and any(one.reads_ssd for one in weights):
+        raise InputError("is missing, but weights may be read from SSD", "give it", field="ssd_bytes_per_s")
+    start_state = np.full((count, len(groups)), EMPTY)
+    start_state[np.arange(len(first)), first] = UP
+    scalers = [group.autoscaler for group in groups]
+    place = np.repeat(np.arange(count), len(groups))
+    return Scaling(
+        place=place,
+        host=place // pool.places,
+        start_state=start_state.ravel(),
+        tick_s=pool.tick_s,
+        scrape_ticks=pool.scrape_ticks,
+        kind=np.array([SCALERS[one.policy] for one in scalers]),
+        par=np.array([one.numbers for one in scalers]),
+        min_rows=np.array([one.least for one in scalers]),
+        max_rows=np.array([one.most for one in scalers]),
+        up_ticks=np.array([one.up_ticks for one in scalers]),
+        down_ticks=np.array([one.down_ticks for one in scalers]),
+        down_step=np.array([one.down_step for one in scalers]),
+        source=np.array([SOURCES[one.path] for one in weights]),
+        control_s=np.array([group.start_up.control_s for group in groups]),
+        fixed_s=np.array([one.fixed_s for one in weights]),
+        dram_s=np.tile([_from_memory_s(one) for one in weights], count),
+        multicast_s=_tables(weights, count),
+        bytes=np.array([one.bytes or 1.0 for one in weights]),
+        ssd_bytes_per_s=np.full(pool.hosts, pool.ssd_bytes_per_s or 1.0),
+        cache_bytes=np.full(pool.hosts, pool.cache_bytes),
+        ttl_s=np.array([one.ttl_s for one in weights]),
+        cached=np.tile([int(name in pool.cached) for name in models], (pool.hosts, 1)),
+        keep_s=np.array([one.keep_s for one in weights]),
+    )
+
+
+def _from_memory_s(one: Weights) -> float:
+    return one.bytes / one.dram_bytes_per_s if one.bytes and one.dram_bytes_per_s else 0.0
+
+
+def _tables(weights: Sequence[Weights], places: int) -> np.ndarray:
+    """float64[M, S, K, K]; of one source and target where nothing is sent."""
+    sent = any(one.path == "multicast" for one in weights)
+    targets = min(max(1, places - 1), MOST_TARGETS) if sent else 1
+    sources = min(targets, MOST_SOURCES)
+    tables = np.zeros((len(weights), sources, targets, targets))
+    for m, one in enumerate(weights):
+        if one.path == "multicast":
+            tables[m] = multicast_table(one.multicast, one.bytes, sources, targets)
+    return tables

@@ -1,0 +1,120 @@
+"""A cluster that changed its size, as tables: accelerators held by each model, every scale-out, states of rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from workbench.serving.model.lowered import Lowered, Outcome
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, UP
+from workbench.serving.policy.scalers import FIXED_TIER, IDEAL_TIER, TIERS_BY_NUMBER
+
+STATE_NAMES = ("empty", "starting", "up", "draining", "warm", "dead")
+
+
+def allocation(lowered: Lowered, outcome: Outcome, models: Sequence[str], accelerators: int) -> pl.DataFrame:
+    """Accelerators that each model holds from a time on: `time_s, model, gpus_allocated, gpus_active`.
+
+    Allocated are those of instances that start, serve, drain or stay warm; active are those of instances that serve or
+    drain. The first rows are those of time 0; of several changes at one time the last one counts.
+
+    Parameters:
+        lowered, outcome: the run.
+        models: names in the order of their numbers.
+        accelerators: of an instance.
+    """
+    time_s, row, old, new = _changes(lowered, outcome)
+    model = lowered.instances.model[row]
+    held, active = (is_in(new) * 1 - is_in(old) for is_in in (_held, _active))
+    parts = []
+    for m, name in enumerate(models):
+        mine = model == m
+        frame = pl.DataFrame(
+            {
+                "time_s": time_s[mine],
+                "model": pl.Series([name] * int(mine.sum()), dtype=pl.String),
+                "gpus_allocated": np.cumsum(held[mine]) * accelerators,
+                "gpus_active": np.cumsum(active[mine]) * accelerators,
+            }
+        )
+        parts.append(frame.unique("time_s", keep="last", maintain_order=True))
+    return pl.concat(parts).sort("time_s", maintain_order=True)
+
+
+def held_row_s(lowered: Lowered, outcome: Outcome, span_s: float) -> float:
+    """Seconds that all rows together were neither empty nor dead, from 0 to `span_s`."""
+    time_s, _, old, new = _changes(lowered, outcome)
+    left_s = np.maximum(0.0, span_s - time_s)
+    return float(((_held(new) * 1 - _held(old)) * left_s).sum())
+
+
+def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.DataFrame:
+    """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
+    requests_helped, bytes, instance, tier, sources, operation`.
+
+    Detected is when the autoscaler decided; first useful is the first token of a request that began there; alone is
+    when the instance was up with all its weights. Needed depends on a promise and is NaN here. Bytes are 0 where
+    weights come by no path that is modelled.
+    """
+    start_s, end_s, row, tier, sources, operation, first_s, helped = outcome.loads.T
+    row, tier = row.astype(np.int64), tier.astype(np.int64)
+    model = lowered.instances.model[row]
+    moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER)), 0.0, 1.0)
+    return pl.DataFrame(
+        {
+            "model": pl.Series([models[m] for m in model], dtype=pl.String),
+            "version": np.zeros(row.size, np.int64),
+            "needed_s": np.full(row.size, np.nan),
+            "detected_s": start_s,
+            "first_useful_s": first_s,
+            "alone_s": end_s,
+            "cancelled": np.isnan(end_s),
+            "requests_helped": helped.astype(np.int64),
+            "bytes": moved * lowered.scaling.bytes[model] if lowered.scaling is not None else moved,
+            "instance": row,
+            "tier": pl.Series([TIERS_BY_NUMBER[t] for t in tier], dtype=pl.String),
+            "sources": sources.astype(np.int64),
+            "operation": operation.astype(np.int64),
+        }
+    )
+
+
+def state_rows(outcome: Outcome) -> tuple[np.ndarray, list[str], list[str], np.ndarray]:
+    """Times, entities, kinds and values of the rows that a run's timeline has for changes of state."""
+    time_s, row, state = outcome.states.T
+    names = [f"instance {int(j)}" for j in row]
+    return time_s.copy(), names, [STATE_NAMES[int(k)] for k in state], row.copy()
+
+
+def _changes(lowered: Lowered, outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All changes of state in order, those from nothing to the state at time 0 first: time, row, old and new state."""
+    n = lowered.instances.model.size
+    if lowered.scaling is None:
+        at_first, states = np.full(n, UP), _failures(lowered)
+    else:
+        at_first, states = lowered.scaling.start_state, outcome.states
+    time_s = np.concatenate([np.zeros(n), states[:, 0]])
+    row = np.concatenate([np.arange(n), states[:, 1].astype(np.int64)])
+    new = np.concatenate([at_first, states[:, 2].astype(np.int64)])
+    by_row = np.argsort(row, kind="stable")
+    old = np.empty_like(new)
+    old[by_row[1:]] = new[by_row[:-1]]
+    old[:n] = EMPTY
+    return time_s, row, old, new
+
+
+def _failures(lowered: Lowered) -> np.ndarray:
+    """Changes of state of instances that are always there."""
+    failures = lowered.failures
+    down = [(time_s, 1, j, DEAD) for time_s, j in zip(failures.time_s, failures.instance, strict=True)]
+    back = [(time_s, 0, j, UP) for time_s, j in zip(failures.back_s, failures.instance, strict=True)]
+    happened = sorted(change for change in down + back if change[0] <= lowered.until_s and change[0] < np.inf)
+    return np.array([(time_s, j, state) for time_s, _, j, state in happened]).reshape(-1, 3)
+
+
+def _held(state: np.ndarray) -> np.ndarray:
+    return (state != EMPTY) & (state != DEAD)
+
+
+def _active(state: np.ndarray) -> np.ndarray:
+    return (state == UP) | (state == DRAINING)

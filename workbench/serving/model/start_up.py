@@ -1,0 +1,112 @@
+"""What it takes until a new instance serves: its engine, its weights, its first warm-up."""
+
+import math
+from typing import Literal
+
+from pydantic import field_validator, model_validator
+
+from workbench.errors import UnknownName
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, Status
+from workbench.serving.policy.scalers import SOURCES
+
+
+class Part(Asked):
+    """Seconds of one part of a start, and whose number that is."""
+
+    seconds: NotNegative = 0.0
+    source: str = "given"
+    status: Status = "user"
+
+
+class Multicast(Asked):
+    """How weights travel between instances: every source serves targets of its own by one schedule.
+
+    Attributes:
+        schedule: see `workbench.transfer.policy`; *ring_broadcast* is NCCL's.
+        bytes_per_s: of an instance's network cards together.
+        alpha_s: overhead of each block.
+        blocks: into how many the weights are cut.
+    """
+
+    schedule: Literal["chain", "binomial_pipeline", "faasnet_tree", "ring_broadcast"]
+    bytes_per_s: Positive
+    alpha_s: NotNegative = 0.0
+    blocks: AtLeastOne = 64
+
+
+class Weights(Asked):
+    """Where the weights of a new instance come from, and how long they are kept.
+
+    Attributes:
+        path: one of `workbench.serving.policy.SOURCES`.
+        bytes: of all weights; needed where they are read or sent.
+        fixed_s: seconds of loading on path *fixed*.
+        dram_bytes_per_s: from the host's memory to all accelerators of an instance together.
+        multicast: how instances send them to each other.
+        ttl_s: how long they stay in a host's memory unused; infinity until there is no room.
+        keep_s: how long an idle instance is kept with its weights; infinity until its place is needed.
+        source, status: whose numbers these are.
+    """
+
+    path: str = "ideal"
+    bytes: Positive | None = None
+    fixed_s: NotNegative = 0.0
+    dram_bytes_per_s: Positive | None = None
+    multicast: Multicast | None = None
+    ttl_s: float = math.inf
+    keep_s: float = 0.0
+    source: str = "given"
+    status: Status = "user"
+
+    @field_validator("path")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in SOURCES:
+            raise UnknownName("source of weights", name, SOURCES)
+        return name
+
+    @field_validator("ttl_s", "keep_s")
+    @classmethod
+    def _a_time(cls, value: float) -> float:
+        if not value >= 0:
+            raise ValueError(f"is {value}; give 0 or more, or infinity")
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self):
+        needed = {
+            "tiers": ("bytes", "dram_bytes_per_s"),
+            "all-cached": ("bytes", "dram_bytes_per_s"),
+            "multicast": ("bytes", "dram_bytes_per_s", "multicast"),
+        }
+        for name in needed.get(self.path, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} is missing, which path {self.path!r} needs; give it")
+        return self
+
+    @property
+    def reads_ssd(self) -> bool:
+        """Whether they may have to be read from SSD."""
+        return self.path in ("tiers", "multicast")
+
+
+class StartUp(Asked):
+    """The plan by which an instance starts: engine, then weights, then warm-up, nothing at the same time.
+
+    Attributes:
+        engine: process, runtime and communication set up.
+        weights: see `Weights`.
+        warm_up: graphs captured, first batches.
+
+    >>> StartUp(engine=Part(seconds=2.0, source="measured here"), warm_up=Part(seconds=0.5)).control_s
+    2.5
+    """
+
+    engine: Part = Part()
+    weights: Weights = Weights()
+    warm_up: Part = Part()
+
+    @property
+    def control_s(self) -> float:
+        """All but the weights."""
+        return self.engine.seconds + self.warm_up.seconds

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from workbench import profiles, sweeps, workloads
+from workbench import operating, profiles, sweeps, workloads
 from workbench.catalogue import published as facts
 from workbench.catalogue import running, spec, storing, sweeping
 from workbench.catalogue.outcome import Outcome
@@ -18,12 +18,18 @@ from workbench.results import agreement_table, verdict_table
 
 accelerator = profiles.accelerator
 accelerators = profiles.accelerators
+capacity = operating.capacity
 cluster = profiles.cluster
 clusters = profiles.clusters
+compare = operating.compare
 deployment = profiles.deployment
 model = profiles.model
 models = profiles.models
+plan = operating.plan
+policies = operating.policies
+simulate = operating.simulate
 slo = profiles.slo
+systems = operating.systems
 trace = workloads.trace
 traces = workloads.traces
 
@@ -254,8 +260,10 @@ def sweep(
     return Sweep(tables, list(grid), sum(result.kept for result in finished))
 
 
-def load(path: str | Path) -> Result:
-    """A result that was saved with `Result.save`."""
+def load(path: str | Path) -> Result | operating.Run:
+    """A result or a run that was saved with its `save`."""
+    if isinstance(path, str | Path) and operating.is_saved_run(path):
+        return operating.load_run(path)
     return Result(storing.load(path))
 
 

@@ -9,7 +9,7 @@ from workbench.serving.model.run import Run, serve
 from workbench.serving.model.scaled import Scaling
 from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine_named, lower
 from workbench.serving.model.start_up import Multicast, Part, StartUp, Weights
-from workbench.serving.model.step_forms import StepForm, step_form
+from workbench.serving.model.step_forms import StepForm, fitted_form, step_form
 
 __all__ = [
     "ENGINES",
@@ -32,6 +32,7 @@ __all__ = [
     "StepForm",
     "Weights",
     "engine_named",
+    "fitted_form",
     "lower",
     "metrics",
     "pool_on",

@@ -1,10 +1,14 @@
 """How well promises were kept and what it took: attainment by four definitions, and the metrics of a run."""
 
+from typing import get_args
+
 import numpy as np
 
-from workbench.profiles.slo_record import SLO
+from workbench.profiles.slo_record import SLO, Definition
 from workbench.serving.kernels.attainment import fill_in_time, fill_time_kept
 from workbench.serving.model.lowered import DONE, Lowered, Outcome
+
+DEFINITIONS: tuple[Definition, ...] = get_args(Definition)
 
 
 def attainment(lowered: Lowered, outcome: Outcome, tokens_s: np.ndarray, at: np.ndarray, slo: SLO) -> dict[str, float]:
@@ -22,22 +26,33 @@ def attainment(lowered: Lowered, outcome: Outcome, tokens_s: np.ndarray, at: np.
 
     Source: papers/aegaeon, section 2.2 (artifact: plots/plot_e2e.py, utils.py).
     """
+    shares = {}
+    for name in DEFINITIONS:
+        kept, weight = kept_shares(lowered, outcome, tokens_s, at, slo, name)
+        total = float(weight.sum())
+        shares[name] = float((kept * weight).sum() / total) if total > 0 else float("nan")
+    return shares
+
+
+def kept_shares(
+    lowered: Lowered, outcome: Outcome, tokens_s: np.ndarray, at: np.ndarray, slo: SLO, definition: Definition
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far the promise was kept for each request and how much the request counts, float64[n] each.
+
+    Attainment is the mean of the first weighted by the second; parameters as in `attainment`.
+    """
     requests = lowered.requests
     ttft_s, tbt_s, n = float(slo.ttft_s), float(slo.tbt_s), requests.arrival_s.size
-    counted = (requests.output > 0) & (requests.arrival_s <= lowered.until_s)
-    if not counted.any():
-        return dict.fromkeys(("request", "token", "qos-artifact", "qos-reset"), float("nan"))
-    in_time = np.empty(n, np.int64)
-    fill_in_time(tokens_s, at, requests.arrival_s, ttft_s, tbt_s, in_time)
-    shares = {
-        "request": float(kept_promises(lowered, outcome, slo)[counted].mean()),
-        "token": float(in_time[counted].sum() / requests.output[counted].sum()),
-    }
-    for name, reset in (("qos-artifact", 0), ("qos-reset", 1)):
-        kept = np.zeros(n)
-        fill_time_kept(tokens_s, at, requests.arrival_s, ttft_s, tbt_s, reset, kept)
-        shares[name] = float(np.where(outcome.status == DONE, kept, 0.0)[counted].mean())
-    return shares
+    counted = ((requests.output > 0) & (requests.arrival_s <= lowered.until_s)).astype(float)
+    if definition == "request":
+        return kept_promises(lowered, outcome, slo).astype(float), counted
+    if definition == "token":
+        in_time = np.empty(n, np.int64)
+        fill_in_time(tokens_s, at, requests.arrival_s, ttft_s, tbt_s, in_time)
+        return in_time / np.maximum(requests.output, 1), counted * requests.output
+    kept = np.zeros(n)
+    fill_time_kept(tokens_s, at, requests.arrival_s, ttft_s, tbt_s, int(definition == "qos-reset"), kept)
+    return np.where(outcome.status == DONE, kept, 0.0), counted
 
 
 def time_to_first_token_s(lowered: Lowered, outcome: Outcome) -> np.ndarray:

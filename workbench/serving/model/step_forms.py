@@ -67,6 +67,21 @@ def step_form(step: StepTime, slots: int = 256, budget: int = 2048, context_toke
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideBox)  # a fit covers what may occur; the source says where it was fitted
         seconds = step.mixed_s(p, b, kv, cached, prompts)
+    return fitted_form(p, cached, prompts, b, kv, seconds, step.source)
+
+
+def fitted_form(p, cached, prompts, b, kv, seconds, source: str) -> StepForm:
+    """Two rows fitted to steps whose times are known, measured ones say.
+
+    Parameters:
+        p: float64[k], prompt tokens of each step.
+        cached: float64[k], tokens that each of its prompts had stored before.
+        prompts: float64[k], prompts of equal length that share them.
+        b, kv: float64[k], requests that decode and the tokens that they have stored together.
+        seconds: float64[k].
+        source: whose times they are.
+    """
+    p, cached, prompts, b, kv = (np.asarray(values, dtype=float) for values in (p, cached, prompts, b, kv))
     q = 2 * p * cached + p * p / prompts
     table = np.column_stack([np.ones(p.size), p, q, kv, b + np.where(p > 0, prompts, 0)])
     in_first = p > 0
@@ -83,7 +98,7 @@ def step_form(step: StepTime, slots: int = 256, budget: int = 2048, context_toke
         memory=tuple(map(float, rows[1])),
         largest_error=float(errors.max()),
         median_error=float(np.median(errors)),
-        source=f"two rows fitted to {step.source}",
+        source=f"two rows fitted to {source}",
         status="fitted",
     )
 

@@ -1,0 +1,84 @@
+"""simulate, capacity and plan from the command line: answers, exit codes, one sentence on stderr."""
+
+import pytest
+
+import workbench as wb
+from workbench.cli import main
+
+COMMON = ["--trace", "azure-code-2023-like", "--cluster", "dgx-h100", "--model", "llama-3-8b"]
+PROMISE = ["--ttft", "1", "--tbt", "0.1"]
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Two hundred requests, one each tenth of a second."""
+    path = tmp_path / "mine.csv"
+    rows = "".join(f"{k / 10},500,20\n" for k in range(200))
+    path.write_text("arrival_s,prompt_tokens,output_tokens\n" + rows)
+    return path
+
+
+def test_simulate_prints_saves_and_traces(capsys, tmp_path, trace):
+    arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", "--hosts", 1]
+    code, out, err = run(
+        capsys, "simulate", "fixed@half", *arguments, *PROMISE, "--policy", "dispatch=random", "--out", tmp_path / "run", "--chrome-trace",
+        tmp_path / "run.json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    saved = wb.load(tmp_path / "run")
+    assert out.startswith(saved.sentence)
+    assert "by 4 instances of TP 1" in out
+    assert "ttft_p99_s" in out
+    assert (tmp_path / "run.json").is_file()
+
+
+def test_both_backends_print_the_same(capsys, trace):
+    arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", "--tp", 2]
+    answers = [run(capsys, "simulate", "fixed", *arguments, "--backend", name)[1] for name in ("compiled", "simpy")]
+    assert answers[0] == answers[1]
+
+
+def test_capacity_and_plan_answer(capsys, trace):
+    arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", *PROMISE]
+    code, out, _ = run(capsys, "capacity", "dedicated", *arguments, "--attainment", 0.95)
+    assert code == 0
+    assert out.startswith("dedicated bears ")
+    assert "are kept for 95%" in out
+    code, out, _ = run(capsys, "plan", *arguments, "--hosts", 1)
+    assert code == 0
+    assert "Smallest deployments:" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["simulate", "blitzscale", *COMMON], "System 'blitzscale' is not built yet; choose one of fixed"),
+        (["simulate", "fixd", *COMMON], "There is no system named 'fixd'; near names: fixed"),
+        (["simulate", "fixed", *COMMON, "--tp", 3], "TP 3 does not divide"),
+        (["simulate", "fixed", *COMMON, "--backend", "torch"], "There is no backend named 'torch'"),
+        (["simulate", "fixed", *COMMON, "--policy", "random"], "--policy takes NAME=VALUE, got 'random'"),
+        (["simulate", "fixed", *COMMON, "--policy", "dispatch=rnd"], "There is no dispatch policy named 'rnd'"),
+        (["simulate", "fixed", *COMMON, "--model", "qwen2.5-7b"], "--model is given several times"),
+        (["simulate", "fixed", *COMMON, "--model", "a=qwen2.5-7b"], "--model is given with and without NAME="),
+        (["simulate", "fixed", *COMMON, "--ttft", "1"], "tbt_s"),
+        (["simulate", "fixed", *COMMON, "--out", "/dev/null/run"], "/dev/null is not a folder"),
+        (["simulate", "fixed", *COMMON[:-1], "deepseek-v3"], "experts"),
+        (["capacity", "fixed", *COMMON], "A promise is needed"),
+        (["capacity", "fixed", *COMMON, *PROMISE, "--attainment", 1.5], "field 'attainment': is 1.5"),
+        (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is not built yet"),
+        (["plan", "--trace", "no.csv", *COMMON[2:], *PROMISE], "no.csv"),
+    ],
+)
+def test_what_the_user_can_mend_is_one_sentence_and_exit_code_2(capsys, arguments, sentence):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("workbench: ")
+    assert sentence in err
+    assert err.count("\n") == 1

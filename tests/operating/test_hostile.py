@@ -1,0 +1,129 @@
+"""Inputs that break other simulators: zero tokens, first arrival at 0, overlong requests, empty and broken traces."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operating_cases import SECOND, gpus, table
+
+import workbench as wb
+from workbench.errors import InputError, UserError
+
+BACKENDS = ("compiled", "simpy")
+
+
+def serve(trace, backend="compiled", **options):
+    given = {"cluster": gpus(2), "models": "llama-3-8b", "step": SECOND, "kv_tokens": 256, "backend": backend}
+    return wb.simulate("fixed", trace=trace, **given | options)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_zero_output_tokens_compute_the_prompt_and_give_none(backend):
+    run = serve(table((0.0, 8, 0), (0.0, 8, 1)), backend)
+    assert run.requests["status"].to_list() == ["done", "done"]
+    assert run.requests["finish_s"].to_list() == [1.0, 1.0]
+    assert np.isnan(run.requests["first_token_s"][0])
+    assert run.token_times()["request_id"].to_list() == [1]
+    assert run.metrics(wb.slo(ttft_s=1, tbt_s=1))["attainment"] == 1.0  # of the one that asked for a token
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_zero_input_tokens_compute_a_start_token(backend):
+    run = serve(table((0.0, 0, 2)), backend)
+    assert run.requests["finish_s"].to_list() == [2.0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_request_longer_than_the_memory_is_rejected_and_holds_up_nobody(backend):
+    run = serve(table((0.0, 100_000, 5), (0.0, 250, 7), (0.0, 200, 3)), backend)
+    assert run.requests["status"].to_list() == ["rejected", "rejected", "done"]  # 257 tokens are more than 256
+    assert "rejected 2 that fit none" in run.sentence
+    found = run.metrics()
+    assert (found["arrived"], found["done"], found["rejected"], found["inside"]) == (3, 1, 2, 0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_first_arrival_at_zero_one_request_and_many_at_once(backend):
+    assert serve(table((0.0, 8, 1)), backend).requests["finish_s"].to_list() == [1.0]
+    many = serve(table(*[(0.0, 8, 1)] * 20), backend)
+    assert set(many.requests["finish_s"]) == {1.0}
+    assert many.metrics()["requests_per_s"] == 20
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_empty_trace_is_a_run_in_which_nothing_happens(backend, tmp_path):
+    run = serve(table().cast({"arrival_s": pl.Float64, "prompt_tokens": pl.Int64, "output_tokens": pl.Int64}), backend)
+    assert run.sentence.endswith("no requests came.")
+    for name in ("requests", "iterations", "segments", "timeline"):
+        assert getattr(run, name).height == 0
+    assert run.metrics(wb.slo(ttft_s=1, tbt_s=1))["done"] == 0
+    assert "no requests came" in run._repr_html_()
+    assert wb.load(run.save(tmp_path / "run")).requests.equals(run.requests)
+    with pytest.raises(UserError, match="nothing to export"):
+        run.trace  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([(1.0, 8, 1), (0.5, 8, 1)], "row 2, field 'arrival_s': comes before the one above it"),
+        ([(-1.0, 8, 1)], "row 1, field 'arrival_s': is -1"),
+        ([(0.0, 8, 1), (float("nan"), 8, 1)], "row 2, field 'arrival_s': is nan"),
+        ([(float("inf"), 8, 1)], "row 1, field 'arrival_s': is inf"),
+        ([(0.0, -8, 1)], "row 1, field 'prompt_tokens': is -8"),
+        ([(0.0, 8, 1), (1.0, 8, None)], "row 2, field 'output_tokens': is nan"),
+        ([(0.0, 8.5, 1)], "row 1, field 'prompt_tokens': is 8.5"),
+        ([(0.0, 2**31, 2**31)], "at most 2,147,483,647 tokens"),
+    ],
+)
+def test_broken_cells_are_refused_with_row_and_field(rows, words):
+    with pytest.raises(InputError) as caught:
+        serve(table(*rows))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("trace", "words"),
+    [
+        (table((0.0, 8, 1)).drop("output_tokens"), "field 'output_tokens': is missing"),
+        (table((0.0, 8, 1)).rename({"arrival_s": "TIMESTAMP"}), "field 'arrival_s': is missing"),
+        (table((0.0, 8, 1), (1.0, 8, 1), request_id=pl.Series([7, 7])), "holds 7 twice"),
+        (table((0.0, 8, 1)).with_columns(arrival_s=pl.lit("soon")), "field 'arrival_s': holds String"),
+        (17, "field 'trace': is 17"),
+    ],
+)
+def test_tables_that_are_none_are_refused(trace, words):
+    with pytest.raises(UserError, match=words):
+        serve(trace)
+
+
+def test_a_raw_azure_file_is_read_as_it_comes(tmp_path):
+    path = tmp_path / "AzureLLMInferenceTrace_code.csv"
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,100,2\n2023-11-16 18:17:04.0319600,90,1\n"
+    )
+    run = serve(path)
+    assert run.requests["status"].to_list() == ["done", "done"]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.integers(0, 300), st.integers(0, 20)),
+        min_size=1,
+        max_size=25,
+    ),
+    st.sampled_from([1.0, 3.0, float("inf")]),
+)
+def test_requests_and_tokens_are_conserved(rows, until_s):
+    run = serve(table(*sorted(rows, key=lambda row: row[0])), until_s=until_s)
+    requests = run.requests
+    counts = dict(requests["status"].value_counts().rows())
+    assert sum(counts.values()) == len(rows)
+    assert set(counts) <= {"done", "rejected", "inside"}
+    found = run.metrics()
+    assert found["arrived"] == found["done"] + found["rejected"] + found["inside"]
+    made = dict(run.token_times().group_by("request_id").len().rows())
+    for row in requests.filter(pl.col("status") == "done").to_dicts():
+        assert made.get(row["request_id"], 0) == row["output_tokens"]

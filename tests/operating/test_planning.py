@@ -1,0 +1,123 @@
+"""The smallest deployment by hand, what binds it, and the Azure conversation hour within its minute."""
+
+import time
+
+import pytest
+from operating_cases import SECOND, SERVED, SERVER, gpus, table
+
+import workbench as wb
+from workbench.errors import InputError, UserError
+from workbench.operating import System
+from workbench.serving import Engine, StepForm
+
+ONE_TP = [wb.deployment()]
+
+
+def planned(trace, promise, system=SERVER, cluster=None, **options):
+    given = SERVED | {"deployments": ONE_TP, "attainment": 1.0} | options
+    return wb.plan(trace, slo=promise, cluster=cluster or gpus(8), systems=[system], **given).table.row(0, named=True)
+
+
+def test_services_of_two_and_a_half_seconds_each_second_take_three_servers():
+    """Two servers fall behind by half a second a request, however the requests are spaced: compute."""
+    even = table(*((float(k), 2_500_000, 1) for k in range(60)))
+    found = planned(even, wb.slo(ttft_s=2.6, tbt_s=1))
+    assert (found["instances"], found["accelerators"], found["attainment"], found["binds"]) == (3, 3, 1.0, "compute")
+
+
+def test_bursts_bind_by_their_queue():
+    """Four at once every 8 s, a second each: within 1.5 s only four servers will do; evenly spaced one would."""
+    bursts = table(*((8.0 * (k // 4), 1_000_000, 1) for k in range(40)))
+    found = planned(bursts, wb.slo(ttft_s=1.5, tbt_s=1))
+    assert (found["instances"], found["binds"]) == (4, "queue")
+
+
+def test_kv_binds_where_more_of_it_would_do():
+    """Steps of a second, ten tokens each, KV for one request at a time: five at once take five instances."""
+    system = System(name="paged", engine=Engine(reserve=True, block_tokens=10))
+    found = planned(
+        table(*[(0.0, 10, 10)] * 5), wb.slo(ttft_s=1.5, tbt_s=1.5), system, step=SECOND, kv_tokens=20, attainment=1.0
+    )
+    assert (found["instances"], found["binds"]) == (5, "KV")
+
+
+def test_slots_bind_where_more_of_them_would_do():
+    system = System(name="one at a time", engine=Engine(slots=1))
+    found = planned(table(*[(0.0, 10, 10)] * 5), wb.slo(ttft_s=1.5, tbt_s=1.5), system, step=SECOND, kv_tokens=1000)
+    assert (found["instances"], found["binds"]) == (5, "slots")
+
+
+def test_one_instance_is_the_least():
+    found = planned(table((0.0, 1000, 1)), wb.slo(ttft_s=1, tbt_s=1))
+    assert (found["instances"], found["binds"]) == (1, "size of an instance")
+
+
+def test_what_no_part_of_the_cluster_keeps_says_so():
+    found = wb.plan(
+        table(*[(0.0, 2_000_000, 1)] * 4), slo=wb.slo(ttft_s=1, tbt_s=1), cluster=gpus(4), systems=[SERVER],
+        deployments=ONE_TP, **SERVED,
+    )  # fmt: skip
+    row = found.table.row(0, named=True)
+    assert row["instances"] is None
+    assert row["accelerators"] is None
+    assert row["attainment"] == 0.0
+    assert row["binds"] == "compute"
+    assert "keeps it with no part of" in found.sentence
+    assert found.sentence in found._repr_html_()
+
+
+def test_each_model_is_planned_by_itself():
+    import polars as pl
+
+    rows = [(float(k // 2), 2_500_000 if k % 2 else 500_000, 1) for k in range(60)]
+    trace = table(*rows, model=pl.Series(["quick", "slow"] * 30))
+    found = wb.plan(
+        trace, slo=wb.slo(ttft_s=2.6, tbt_s=1), cluster=gpus(8), systems=[SERVER], deployments=ONE_TP, attainment=1.0,
+        **SERVED,
+    ).table  # fmt: skip
+    assert dict(found.select("model", "instances").rows()) == {"quick": 1, "slow": 3}
+
+
+def test_fewest_accelerators_over_all_deployments():
+    """Steps do not get faster with TP here, so TP 1 is least; the others are tried with no more accelerators."""
+    found = wb.plan(
+        table(*((float(k), 10, 3) for k in range(40))), slo=wb.slo(ttft_s=3, tbt_s=3), cluster=gpus(8),
+        models="llama-3-8b", step=StepForm(compute=(0.1, 0, 0, 0, 0)),
+    )  # fmt: skip
+    assert found.table.row(0, named=True)["accelerators"] == 1
+    assert found.tried["accelerators"].max() <= 8
+
+
+def test_azure_conversation_hour_on_two_hosts_of_eight(shared_data):
+    begun = time.perf_counter()
+    found = wb.plan(
+        "azure-conv-2023", slo=wb.slo(ttft_s=1.0, tbt_s=0.1),
+        cluster=wb.cluster(hosts=2, accelerators=8, accelerator="h100-80gb-sxm", nic_bytes_per_s=50e9),
+        models="llama-3-70b",
+    )  # fmt: skip
+    assert time.perf_counter() - begun < 60
+    row = found.table.row(0, named=True)
+    assert row["attainment"] >= 0.9
+    assert 2 <= row["accelerators"] <= 16
+    fewer = found.tried.filter((found.tried["tp"] == row["tp"]) & (found.tried["instances"] == row["instances"] - 1))
+    assert (fewer["attainment"] < 0.9).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"attainment": 0}, "field 'attainment': is 0"),
+        (
+            {"trace": table().cast({"arrival_s": float, "prompt_tokens": int, "output_tokens": int})},
+            "holds no requests",
+        ),
+        ({"systems": ["aegaeon"]}, "not built yet"),
+        ({"models": "falcon-180b", "cluster": gpus(1)}, "falcon-180b"),
+        ({"deployments": [wb.deployment(tp=3)]}, "does not divide"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(options, words):
+    given = {"trace": table((0.0, 10, 1)), "slo": wb.slo(ttft_s=1, tbt_s=1), "cluster": gpus(8), "models": "llama-3-8b"}
+    given |= options
+    with pytest.raises((UserError, InputError), match=words):
+        wb.plan(given.pop("trace"), **given)

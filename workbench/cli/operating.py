@@ -1,0 +1,167 @@
+"""simulate, capacity, plan: systems on clusters from the command line."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from workbench.cli.places import require_writable
+from workbench.errors import UserError
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Enter the commands into the parser."""
+    simulate = commands.add_parser("simulate", help="let a system serve a trace on a cluster")
+    simulate.add_argument("system", metavar="SYSTEM", help="of wb.systems(): fixed, fixed@half, dedicated, ...")
+    _common(simulate, promised=False)
+    simulate.add_argument(
+        "--backend", default="compiled", metavar="NAME", help="compiled (default) or simpy; both give the same times"
+    )
+    simulate.add_argument("--until", type=float, metavar="SECONDS", help="stop the clock there")
+    simulate.add_argument("--out", metavar="FOLDER", help="save the run there, as Parquet and JSON")
+    simulate.add_argument("--chrome-trace", metavar="FILE", help="write it for chrome://tracing or Perfetto")
+    simulate.set_defaults(run=_simulate)
+
+    capacity = commands.add_parser("capacity", help="the largest load at which a system keeps a promise")
+    capacity.add_argument("system", metavar="SYSTEM", help="of wb.systems()")
+    _common(capacity, promised=True)
+    capacity.set_defaults(run=_capacity)
+
+    plan = commands.add_parser("plan", help="the smallest deployment that keeps a promise, and what binds")
+    plan.add_argument("--system", action="append", metavar="SYSTEM", help="which to plan (default fixed)")
+    _common(plan, promised=True)
+    plan.set_defaults(run=_plan)
+
+
+def _common(parser: argparse.ArgumentParser, *, promised: bool) -> None:
+    parser.add_argument("--trace", required=True, metavar="NAME|FILE", help="of `workbench data list`, or a file")
+    parser.add_argument("--cluster", required=True, metavar="NAME|FILE", help="a cluster of the profiles, or a file")
+    parser.add_argument(
+        "--hosts", type=int, metavar="N", help="so many hosts of that cluster instead of all (uniform clusters)"
+    )
+    parser.add_argument(
+        "--model", action="append", required=True, metavar="[NAME=]MODEL",
+        help="the model; NAME=MODEL for each name in a trace that has several",
+    )  # fmt: skip
+    parser.add_argument("--tp", type=int, metavar="N", help="accelerators of an instance (plan tries all if left out)")
+    parser.add_argument("--dtype", metavar="FORMAT", help="number format of the weights, by default the model's own")
+    parser.add_argument(
+        "--policy", action="append", default=[], metavar="DECISION=NAME", help="such as dispatch=random"
+    )
+    parser.add_argument("--step", default="roofline", metavar="SOURCE", help="of step times (default roofline)")
+    parser.add_argument("--kv-tokens", type=int, metavar="N", help="tokens of KV that fit an instance, where known")
+    parser.add_argument("--slo", metavar="PRESET", help="the promise of a paper, such as aegaeon")
+    parser.add_argument("--ttft", type=float, metavar="SECONDS", help="promised time to the first token")
+    parser.add_argument("--tbt", type=float, metavar="SECONDS", help="promised time between tokens")
+    parser.add_argument(
+        "--definition", metavar="NAME", help="how keeping it is counted: request, token, qos-artifact or qos-reset"
+    )
+    if promised:
+        parser.add_argument(
+            "--attainment", type=float, default=0.9, metavar="SHARE", help="that must keep it (default 0.9)"
+        )
+    parser.add_argument("--seed", type=int, default=0, help="of what is random (default 0)")
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    from workbench import profiles
+
+    cluster = profiles.cluster(options.cluster)
+    if options.hosts is not None:
+        cluster = cluster.with_hosts(options.hosts)
+    named = dict(_pair(text, "--model") for text in options.model if "=" in text)
+    if named and len(named) < len(options.model):
+        raise UserError("--model is given with and without NAME=; give a name to all of them, or one model to all.")
+    if len(options.model) > 1 and not named:
+        raise UserError("--model is given several times; write NAME=MODEL for each name in the trace.")
+    return {
+        "trace": options.trace,
+        "cluster": cluster,
+        "models": named or options.model[0],
+        "policies": dict(_pair(text, "--policy") for text in options.policy),
+        "step": options.step,
+        "kv_tokens": options.kv_tokens,
+        "slo": _promise(options),
+        "seed": options.seed,
+    }
+
+
+def _deployment(options: argparse.Namespace):
+    from workbench import profiles
+
+    return profiles.deployment(tp=1 if options.tp is None else options.tp, dtype=options.dtype, colocated=True)
+
+
+def _promise(options: argparse.Namespace):
+    from workbench import profiles
+
+    given = (options.slo, options.ttft, options.tbt, options.definition)
+    if all(value is None for value in given):
+        if hasattr(options, "attainment"):
+            raise UserError("A promise is needed: give --slo PRESET, or --ttft and --tbt in seconds.")
+        return None
+    return profiles.slo(options.slo, ttft_s=options.ttft, tbt_s=options.tbt, definition=options.definition)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise UserError(f"{option} takes NAME=VALUE, got {text!r}.")
+    return name.strip(), value.strip()
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    import math
+
+    import polars as pl
+
+    from workbench import operating
+    from workbench.cli.tables import progress, show
+
+    for path, name in ((options.out, "--out"), (options.chrome_trace, "--chrome-trace")):
+        if path:
+            require_writable(Path(path).parent, f"give another {name}")
+    until_s = math.inf if options.until is None else options.until
+    with progress() as tell:
+        tell(f"{options.system} serves {options.trace}")
+        run = operating.simulate(
+            options.system, **_asked(options), deployment=_deployment(options), backend=options.backend, until_s=until_s
+        )
+    print(run.sentence + "\n")
+    for note in run.notes:
+        print(note + "\n")
+    show(pl.DataFrame(list(run.metrics().items()), schema=["metric", "value"], orient="row"), "Metrics")
+    if options.out:
+        print(f"Saved in {run.save(options.out)}")
+    if options.chrome_trace:
+        print(f"Chrome trace: {run.chrome_trace(options.chrome_trace)}")
+
+
+def _capacity(options: argparse.Namespace) -> None:
+    from workbench import operating
+    from workbench.cli.tables import progress, show
+
+    with progress() as tell:
+        found = operating.capacity(
+            options.system, **_asked(options), deployment=_deployment(options), attainment=options.attainment,
+            progress=tell,
+        )  # fmt: skip
+    print(found.sentence + "\n")
+    show(found.tried.drop("run"), "Loads that were run")
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from workbench import operating
+    from workbench.cli.tables import progress, show
+    from workbench.operating.planning import TPS
+    from workbench.profiles import deployment
+
+    tps = TPS if options.tp is None else (options.tp,)
+    deployments = [deployment(tp=tp, dtype=options.dtype, colocated=True) for tp in tps]
+    with progress() as tell:
+        found = operating.plan(
+            systems=options.system or ["fixed"], deployments=deployments, attainment=options.attainment, progress=tell,
+            **_asked(options),
+        )  # fmt: skip
+    print(found.sentence + "\n")
+    show(found.table, "Smallest deployments")
+    show(found.tried, "What was run")

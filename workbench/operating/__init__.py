@@ -1,0 +1,25 @@
+"""Systems at work: what a name stands for, one run of it, two compared, how much load it bears, how small it can be."""
+
+from workbench.operating.capacity_search import Capacity, capacity
+from workbench.operating.choices import System, policies, systems
+from workbench.operating.comparing import Comparison, compare
+from workbench.operating.planning import Plan, plan
+from workbench.operating.run_handle import Run
+from workbench.operating.saving import is_saved_run, load_run
+from workbench.operating.simulating import simulate
+
+__all__ = [
+    "Capacity",
+    "Comparison",
+    "Plan",
+    "Run",
+    "System",
+    "capacity",
+    "compare",
+    "is_saved_run",
+    "load_run",
+    "plan",
+    "policies",
+    "simulate",
+    "systems",
+]

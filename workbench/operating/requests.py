@@ -1,0 +1,63 @@
+"""The requests that a system is asked to serve, checked before anything runs."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from workbench.errors import InputError
+from workbench.records import shown
+from workbench.workloads import Trace
+from workbench.workloads import trace as find_trace
+
+COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens")
+DEFAULT_MODEL = "default"
+
+Requests = Trace | pl.DataFrame | str | Path
+
+
+def request_table(given: Requests) -> pl.DataFrame:
+    """`request_id, model, arrival_s, prompt_tokens, output_tokens` and what else the table has, in order of arrival.
+
+    Parameters:
+        given: a trace, the name or path of one, or a table; ids and models are added where a table has none.
+
+    Raises:
+        InputError: a column that is missing, a cell that is empty or no number of 0 or more, arrivals out of order, a
+            doubled id; each with the row.
+    """
+    if isinstance(given, str | Path):
+        given = find_trace(given)
+    table = given.requests if isinstance(given, Trace) else given
+    if not isinstance(table, pl.DataFrame):
+        raise InputError(f"is {shown(given)}", "give a trace, its name or path, or a polars table", field="trace")
+    for column in COLUMNS:
+        if column not in table.columns:
+            raise InputError("is missing from the requests", f"add a column {column}", field=column)
+        if not table[column].dtype.is_numeric() and table.height:
+            raise InputError(f"holds {table[column].dtype}", "give numbers", field=column)
+        _sound(table[column], column)
+    if "request_id" not in table.columns:
+        table = table.with_row_index("request_id").with_columns(pl.col("request_id").cast(pl.Int64))
+    elif (doubled := table["request_id"].is_duplicated()).any():
+        row = int(doubled.arg_max())
+        raise InputError(f"holds {table['request_id'][row]!r} twice", "number the requests", field="request_id")
+    if "model" not in table.columns:
+        table = table.with_columns(model=pl.lit(DEFAULT_MODEL))
+    return table.with_columns(pl.col("model").cast(pl.String))
+
+
+def _sound(column: pl.Series, name: str) -> None:
+    if not len(column):
+        return
+    values = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    for wrong, remedy in (
+        (~np.isfinite(values), "give a finite number"),
+        (values < 0, "give 0 or more"),
+        ((values != np.floor(values)) & (name != "arrival_s"), "give a whole number"),
+    ):
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InputError(f"is {values[row]:g}", remedy, row=row + 1, field=name)
+    if name == "arrival_s" and (late := np.diff(values) < 0).any():
+        raise InputError("comes before the one above it", "sort by arrival", row=int(late.argmax()) + 2, field=name)

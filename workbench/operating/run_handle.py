@@ -1,0 +1,167 @@
+"""The handle of one run: the tables of what happened, metrics for any promise, files."""
+
+import html
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from workbench.errors import UserError
+from workbench.operating.allocating import allocation_table
+from workbench.operating.choices import System
+from workbench.operating.keeping import kept
+from workbench.operating.tracing_events import chrome_events
+from workbench.paths import write_atomic
+from workbench.profiles import SLO, Cluster, Deployment, Model
+from workbench.records import Record
+from workbench.serving import Run as Served
+from workbench.serving import Scenario, metrics
+from workbench.workloads import Trace
+from workbench.workloads.ledger import SCHEMA
+from workbench.workloads.origin import Origin
+
+SHOWN = ("done", "rejected", "inside", "requests_per_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s", "tpot_p99_s",
+         "e2e_mean_s", "evictions", "gpu_allocated_s", "gpu_active_s")  # fmt: skip
+
+
+class Run(Record):
+    """One run of a system.
+
+    Attributes:
+        system, cluster, models, deployment, slo: what was asked; models by the name that requests give.
+        scenario: the same as the engine takes it.
+        seed, backend: of the run.
+        notes: what a reader should know, one sentence each.
+        served: the engine's own record of it.
+    """
+
+    system: System
+    cluster: Cluster
+    models: Mapping[str, Model]
+    deployment: Deployment
+    slo: SLO | None
+    scenario: Scenario
+    seed: int
+    backend: str
+    notes: tuple[str, ...] = ()
+    served: Served
+
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """What became of each request: the trace's columns with `status, first_token_s, finish_s, wait_s, tbt_mean_s,
+        tbt_max_s, prefill_instance, decode_instance, weight_version` and how often it was evicted or moved."""
+        table = self.served.requests
+        return table if "weight_version" in table.columns else table.with_columns(weight_version=pl.lit(0))
+
+    @property
+    def iterations(self) -> pl.DataFrame:
+        """Every completed step: `instance, iteration, end_s`."""
+        return self.served.iterations
+
+    @property
+    def segments(self) -> pl.DataFrame:
+        """Runs of one token in each of consecutive steps: `request_id, first_index, count, instance,
+        first_iteration`."""
+        return self.served.segments
+
+    @property
+    def timeline(self) -> pl.DataFrame:
+        """What happened when: `time_s, entity, kind, value`."""
+        return self.served.timeline
+
+    @cached_property
+    def allocation(self) -> pl.DataFrame:
+        """GPUs of each model from each change on: `time_s, model, gpus_allocated, gpus_active`; a GPU is active while
+        its instance runs a request."""
+        return allocation_table(self.served, self.scenario.instance_models, self.deployment.tp)
+
+    def token_times(self, request_ids: Sequence | None = None) -> pl.DataFrame:
+        """When each token came: `request_id, token, time_s`, of some requests or of all."""
+        return self.served.token_times(request_ids)
+
+    def metrics(self, slo: SLO | None = None) -> dict[str, float]:
+        """Counts, latencies, rates and GPU time; with a promise also goodput and attainment by all four definitions.
+
+        Parameters:
+            slo: the promise; that of the run when None. Another one needs no other run.
+        """
+        slo = slo or self.slo
+        found = metrics(self.served, slo, self.deployment.tp)
+        found["inside"] = found["arrived"] - found["done"] - found["rejected"]
+        if slo is not None:
+            shares = self.served.attainment(slo)
+            found |= {f"attainment_{name}": share for name, share in shares.items()}
+            found["attainment"] = shares[slo.definition]
+        return found
+
+    def kept(self, slo: SLO) -> tuple[np.ndarray, np.ndarray]:
+        """How far a promise was kept for each request by its own definition, and how much the request counts:
+        float64[n] each; attainment is the mean of the first weighted by the second."""
+        return kept(self.served, slo)
+
+    @property
+    def trace(self) -> Trace:
+        """The requests as a trace, to be replayed or written with `workbench.workloads.convert`."""
+        columns = ("request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes")
+        table = self.served.asked.select(name for name in columns if name in self.served.asked.columns)
+        if not table.height:
+            raise UserError("The run has no requests, so that there is nothing to export.")
+        origin = Origin(name=f"requests of {self.system.name}", format="generated", source="a run of this workbench")
+        return Trace(requests=table, defects=pl.DataFrame(schema=SCHEMA), origin=origin)
+
+    def chrome_trace(self, path: str | Path) -> Path:
+        """Write the run for chrome://tracing or Perfetto: each request's waiting, prompt and decoding by instance."""
+        return write_atomic(path, chrome_events(self.served, self.scenario.instance_models))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a folder of Parquet and JSON, whole or not at all; `wb.load` reads it."""
+        from workbench.operating.saving import save
+
+        return save(self, path)
+
+    @property
+    def sentence(self) -> str:
+        """What the run says, in one sentence computed from its tables."""
+        found = self.metrics()
+        where = f"{self.system.name} on {self.cluster.name}"
+        if not self.served.asked.height:
+            return f"{where}: no requests came."
+        text = (
+            f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests by "
+            f"{len(self.scenario.instance_models)} instances of TP {self.deployment.tp}"
+        )
+        if found["rejected"]:
+            text += f" and rejected {found['rejected']:,.0f} that fit none"
+        if np.isfinite(found["ttft_mean_s"]):
+            text += f"; the first token took {found['ttft_mean_s']:.3g} s on average (P99 {found['ttft_p99_s']:.3g} s)"
+        if np.isfinite(found["tpot_mean_s"]):
+            text += f", a further one {found['tpot_mean_s']:.3g} s"
+        if self.slo is not None and np.isfinite(found["attainment"]):
+            text += (
+                f"; TTFT {float(self.slo.ttft_s):g} s and TBT {float(self.slo.tbt_s):g} s were kept for "
+                f"{found['attainment']:.1%} by the definition {self.slo.definition!r}"
+            )
+        return text + "."
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.sentence.rstrip('.')}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        found = self.metrics()
+        shown = [*SHOWN, *(name for name in found if name.startswith(("goodput", "attainment_")))]
+        rows = "".join(
+            f"<tr><td style='padding:2px 8px;text-align:left'>{html.escape(name)}</td>"
+            f"<td style='padding:2px 8px;text-align:right'>{found[name]:.5g}</td></tr>"
+            for name in shown
+        )
+        notes = "".join(f"<p style='margin:4px 0'>{html.escape(note)}</p>" for note in self.notes)
+        about = f"{self.backend}, seed {self.seed}; step times: {self.scenario.groups[0].step.source}"
+        return (
+            f"<p style='margin:4px 0'>{html.escape(self.sentence)}</p>{notes}"
+            f"<details><summary>Metrics</summary><table style='font-size:13px'>{rows}</table></details>"
+            f"<p style='margin:4px 0;font-size:12px;opacity:.75'>{html.escape(about)}</p>"
+        )

@@ -1,0 +1,124 @@
+"""A run as a folder: its tables as Parquet for anybody, the engine's arrays and the records for `wb.load`."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+import polars as pl
+from pydantic import TypeAdapter, ValidationError
+
+from workbench.errors import InputError, UserError
+from workbench.operating.choices import System
+from workbench.operating.run_handle import Run
+from workbench.paths import folder_beside
+from workbench.profiles import SLO, Cluster, Deployment, Model
+from workbench.serving import Run as Served
+from workbench.serving import Scenario
+from workbench.serving.model import Lowered, Outcome
+
+FORMAT = "workbench.run/1"
+FACTS = "run.json"
+PARTS = ("asked", "lowered", "outcome")
+"""Of the engine's own record of a run; what else it has are plain values."""
+
+TABLES = ("requests", "iterations", "segments", "timeline", "allocation")
+RECORDS = {"system": System, "cluster": Cluster, "deployment": Deployment, "slo": SLO | None, "scenario": Scenario}
+
+
+def save(run: Run, path: str | Path) -> Path:
+    """Write a run to a new folder, which appears whole or not at all.
+
+    Raises:
+        UserError: something that is not a saved run stands there, or nothing can be written there.
+    """
+    path = Path(path)
+    if path.exists() and not is_saved_run(path):
+        raise UserError(f"{path} exists and is not a saved run; choose another folder.")
+    arrays: dict[str, np.ndarray] = {}
+    numbers: dict[str, Any] = {}
+    for name in ("lowered", "outcome"):
+        _take_apart(getattr(run.served, name), name, arrays, numbers)
+    facts = {name: TypeAdapter(kind).dump_python(getattr(run, name), mode="json") for name, kind in RECORDS.items()}
+    facts |= {"models": {name: model.model_dump(mode="json") for name, model in run.models.items()}}
+    facts |= {"seed": run.seed, "backend": run.backend, "notes": run.notes, "sentence": run.sentence}
+    facts |= {"engine_run": {name: getattr(run.served, name) for name in Served.model_fields if name not in PARTS}}
+    facts |= {"numbers": numbers, "shapes": {name: array.shape for name, array in arrays.items()}}
+    beside = folder_beside(path)
+    try:
+        for name in TABLES:
+            getattr(run, name).write_parquet(beside / f"{name}.parquet")
+        run.served.asked.write_parquet(beside / "asked.parquet")
+        held = {name: pl.Series([array.reshape(-1)]) for name, array in arrays.items()}
+        pl.DataFrame(held).write_parquet(beside / "arrays.parquet")
+        (beside / FACTS).write_text(json.dumps({"format": FORMAT, **facts}, indent=1))
+        beside.chmod(0o755)
+        if path.exists():
+            old = path.with_name(f".{path.name}.old")
+            shutil.rmtree(old, ignore_errors=True)
+            path.rename(old)
+            try:
+                beside.rename(path)
+            except OSError:
+                old.rename(path)
+                raise
+            shutil.rmtree(old)
+        else:
+            beside.rename(path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    return path
+
+
+def is_saved_run(path: str | Path) -> bool:
+    """Whether `save` wrote this folder."""
+    return (Path(path) / FACTS).is_file()
+
+
+def load_run(path: str | Path) -> Run:
+    """Read a saved run; its tables come out bit for bit as they were.
+
+    Raises:
+        InputError: a part is missing or broken, or it was written in another format.
+    """
+    path = Path(path)
+    try:
+        facts = json.loads((path / FACTS).read_text())
+        if facts.pop("format", None) != FORMAT:
+            raise InputError("not a saved run of this format", f"save it again ({FORMAT})", file=path / FACTS)
+        table = pl.read_parquet(path / "arrays.parquet")
+        shapes, numbers = facts.pop("shapes"), facts.pop("numbers")
+        arrays = {name: table[name][0].to_numpy().reshape(shapes[name]).copy() for name in shapes}
+        served = Served(
+            asked=pl.read_parquet(path / "asked.parquet"),
+            lowered=_put_together(Lowered, "lowered", arrays, numbers),
+            outcome=_put_together(Outcome, "outcome", arrays, numbers),
+            **facts["engine_run"],
+        )
+        records = {name: TypeAdapter(kind).validate_python(facts[name], strict=False) for name, kind in RECORDS.items()}
+        models = {name: Model.model_validate(model) for name, model in facts["models"].items()}
+        rest = {name: facts[name] for name in ("seed", "backend", "notes")}
+        return Run(models=models, served=served, **records, **rest)
+    except (ValueError, ValidationError, KeyError, TypeError, OSError, pl.exceptions.PolarsError) as error:
+        problem = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"a broken saved run ({problem})", "run it again and save it", file=path) from None
+
+
+def _take_apart(value: Any, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+    """Arrays and numbers of nested named tuples by dotted name."""
+    if hasattr(value, "_fields"):
+        for field in value._fields:
+            _take_apart(getattr(value, field), f"{name}.{field}", arrays, numbers)
+    elif isinstance(value, np.ndarray):
+        arrays[name] = value
+    else:
+        numbers[name] = value
+
+
+def _put_together(kind: type, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> Any:
+    if hasattr(kind, "_fields"):
+        hints = get_type_hints(kind)
+        return kind(*(_put_together(hints[field], f"{name}.{field}", arrays, numbers) for field in kind._fields))
+    return arrays[name] if name in arrays else numbers[name]

@@ -1,0 +1,196 @@
+"""Let a system serve a trace."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from workbench.errors import InputError, UnknownName, UserError
+from workbench.operating.choices import System, find_system, listed
+from workbench.operating.deciding import decisions
+from workbench.operating.layout import Layout, lay_out
+from workbench.operating.requests import Requests, request_table
+from workbench.operating.run_handle import Run
+from workbench.profiles import SLO, Cluster, Deployment, Model
+from workbench.profiles import cluster as find_cluster
+from workbench.profiles import model as find_model
+from workbench.profiles import slo as find_slo
+from workbench.records import shown
+from workbench.serving import Failure, Scenario, StepForm, serve
+from workbench.workloads.generators.streams import Seed
+
+BACKENDS = ("compiled", "simpy")
+MODELS = Model | str | Path | Mapping[str, Model | str | Path]
+
+
+class Asked(NamedTuple):
+    """What a run was asked for, all names resolved.
+
+    Attributes:
+        system: with the user's policies in it.
+        chooser: a compiled dispatch function, or None.
+        cluster, models, deployment, slo: records.
+        table: the requests.
+        layout: which instances serve which model.
+        scenario: the same for the engine.
+        notes: what a reader should know, one sentence each.
+    """
+
+    system: System
+    chooser: Any
+    cluster: Cluster
+    models: dict[str, Model]
+    deployment: Deployment
+    slo: SLO | None
+    table: pl.DataFrame
+    layout: Layout
+    scenario: Scenario
+    notes: tuple[str, ...]
+
+
+def simulate(
+    system: str | System,
+    *,
+    cluster: str | Path | Cluster,
+    models: MODELS,
+    trace: Requests,
+    deployment: Deployment | None = None,
+    slo: SLO | str | None = None,
+    policies: Mapping[str, str | Callable] | None = None,
+    backend: str = "compiled",
+    seed: Seed = 0,
+    step: str | StepForm = "roofline",
+    kv_tokens: int | None = None,
+    failures: Sequence[Failure] = (),
+    until_s: float = math.inf,
+) -> Run:
+    """How would a system serve these requests?
+
+    Parameters:
+        system: a name of `wb.systems()`, or a `System`.
+        cluster: name, path or record.
+        models: one model for every name in the trace (each of them a model of its own, of this shape), or name in the
+            trace -> model.
+        trace: a trace, its name or path, or a table `arrival_s, prompt_tokens, output_tokens` and, where wanted,
+            `request_id, model`.
+        deployment: tensor parallelism and number formats; one accelerator and the models' own when None.
+        slo: the promise, a record or a preset's name; `run.metrics()` then counts how well it was kept.
+        policies: decision -> built-in name or function, such as {"dispatch": "two-choices"}; see `wb.policies()`.
+        backend: "compiled" or "simpy"; both give the same times, bit for bit.
+        seed: of random choices, which are the same for every system.
+        step: where step times come from (`workbench.latency.step_time_sources()`), or coefficients of one's own.
+        kv_tokens: tokens of KV that fit an instance, where they are known better than from the memory's size.
+        failures: instances that stop, by their number in the order of the models.
+        until_s: seconds after the first arrival at which the clock stops.
+
+    Raises:
+        UserError: what cannot be, in one sentence with the arithmetic: a model that does not fit, an MoE model, a TP
+            that does not divide, more models than instances, a system that is not built.
+
+    >>> import workbench as wb
+    >>> run = wb.simulate("fixed", cluster="blitzscale-b", models="llama-3-8b", trace="azure-code-2023-like")
+    >>> run.requests["status"].unique().to_list()
+    ['done']
+    """
+    asked = resolved(
+        system, cluster=cluster, models=models, trace=trace, deployment=deployment, slo=slo, policies=policies,
+        backend=backend, step=step, kv_tokens=kv_tokens, failures=failures, until_s=until_s,
+    )  # fmt: skip
+    return run_of(asked, backend, seed)
+
+
+def resolved(
+    system: str | System,
+    *,
+    cluster: str | Path | Cluster,
+    models: MODELS,
+    trace: Requests,
+    deployment: Deployment | None = None,
+    slo: SLO | str | None = None,
+    policies: Mapping[str, str | Callable] | None = None,
+    backend: str = "compiled",
+    step: str | StepForm = "roofline",
+    kv_tokens: int | None = None,
+    failures: Sequence[Failure] = (),
+    until_s: float = math.inf,
+) -> Asked:
+    """Names looked up, everything checked, instances laid out; parameters as in `simulate`."""
+    if backend not in BACKENDS:
+        raise UnknownName("backend", backend, BACKENDS)
+    choices, chooser = decisions(find_system(system), policies, backend)
+    cluster, slo = find_cluster(cluster), find_slo(slo) if isinstance(slo, str) else slo
+    deployment = Deployment() if deployment is None else deployment
+    for value, kind, maker in ((deployment, Deployment, "deployment"), (slo, SLO | None, "slo")):
+        if not isinstance(value, kind):
+            raise InputError(f"is {shown(value)}", f"make one with wb.{maker}(...)", field=maker)
+    table = request_table(trace)
+    named = models_of(models, table)
+    layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
+    scenario = Scenario(groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s)
+    return Asked(
+        choices, chooser, cluster, named, deployment, slo, table, layout, scenario,
+        _notes(choices, table, deployment, layout),
+    )  # fmt: skip
+
+
+def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:
+    """Run what was resolved."""
+    if backend == "simpy":
+        from workbench.serving.simulated.run import simulate as by_simpy
+
+        served = serve(asked.scenario, asked.table, seed=seed, backend=by_simpy)
+    else:
+        served = serve(asked.scenario, asked.table, seed=seed, chooser=asked.chooser)
+    return Run(
+        system=asked.system,
+        cluster=asked.cluster,
+        models=asked.models,
+        deployment=asked.deployment,
+        slo=asked.slo,
+        scenario=asked.scenario,
+        seed=seed if isinstance(seed, int) else int(seed.generate_state(1)[0]),
+        backend=backend,
+        notes=asked.notes,
+        served=served,
+    )
+
+
+def models_of(models: MODELS, table: pl.DataFrame) -> dict[str, Model]:
+    """The model behind each name in the trace, in order of appearance.
+
+    Raises:
+        UserError: a name that no model was given for, a model that no request asks for.
+    """
+    names = table["model"].unique(maintain_order=True).to_list()
+    if not isinstance(models, Mapping):
+        one = find_model(models)
+        return dict.fromkeys(names, one) or {one.name: one}
+    unknown = [name for name in names if name not in models]
+    if unknown:
+        raise UserError(
+            f"The trace asks for {listed(unknown)}, for which no model is given; add them to models, as in "
+            f"models={{{unknown[0]!r}: wb.model(...)}}."
+        )
+    if not models:
+        raise InputError("is empty", "give a model", field="models")
+    return {name: find_model(model) for name, model in models.items()}
+
+
+def _notes(system: System, table: pl.DataFrame, deployment: Deployment, layout: Layout) -> tuple[str, ...]:
+    notes = []
+    if "prefix_hashes" in table.columns:
+        notes.append("The engine keeps no prefix cache: every prompt is computed whole.")
+    if not deployment.colocated and (deployment.prefill, deployment.decode) != ((1, 1), (1, 1)):
+        notes.append(
+            f"System {system.name} serves prompts and decodes on the same instances and keeps their number; bounds of "
+            "the deployment play no part."
+        )
+    short = {name: need for name, need in layout.needed.items() if need > layout.instances}
+    if short:
+        name = next(iter(short))
+        notes.append(
+            f"Requests of {name} bring work for {short[name]:.3g} instances on average, and {layout.instances} run."
+        )
+    return tuple(notes)

@@ -2,10 +2,11 @@
 
 import numpy as np
 from hypothesis import strategies as st
-from serving_cases import cluster, place, scenario, small_scenarios
+from serving_cases import asked, busy_scenario, cluster, place, scenario, small_scenarios
 
 from workbench.serving.model.lowered import Failures, Instances, Lowered
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
+from workbench.serving.policy import SCALERS, SOURCES
 
 OF_MODELS = {
     "kind": 1, "min_rows": 0, "max_rows": 99, "up_ticks": 1, "down_ticks": 1, "down_step": 99, "source": 1,
@@ -100,6 +101,75 @@ def scaled_scenario(rng: np.random.Generator, most_requests=80) -> Lowered:
         ttl_s=rng.choice([0.0, 2.0, 5.0, np.inf], models) * every_s,
         cached=rng.integers(0, 2, (hosts, models)),
         keep_s=rng.choice([0.0, 1.0, 3.0, np.inf], models) * every_s,
+    )
+
+
+def failing_multicasts(rng: np.random.Generator) -> Lowered:
+    """Long copies from few sources to many targets, and places that fail meanwhile: operations that begin again."""
+    places, grid, end_s = int(rng.integers(3, 7)), bool(rng.integers(2)), 24.0
+    step_s = 0.25 if grid else float(rng.uniform(0.2, 0.5))
+
+    def moments(size, most):
+        return rng.integers(0, most / step_s, size) * step_s if grid else rng.uniform(0, most, size)
+
+    bursts = np.repeat(moments(6, end_s), 10) + moments(60, 1.5)
+    arrivals, longest = np.sort(bursts), rng.choice([4, 20])
+    requests = [asked(t - arrivals[0], *rng.integers(1, [12, longest]), draw=rng.random(2)) for t in arrivals]
+    rows = [row(p, p % 2, UP if p == 0 or rng.random() < 0.2 else EMPTY, limit=8) for p in range(places)]
+    failures = []
+    for p in range(places):
+        time_s = 0.0
+        while (time_s := time_s + float(moments(1, 12)[0])) < end_s:
+            failures.append((time_s, p, time_s + step_s + float(moments(1, 4)[0])))
+            time_s = failures[-1][2]
+    return growing(
+        requests,
+        rows,
+        sorted(failures),
+        int(rng.integers(6)),
+        kind=rng.choice([SCALERS["queue"], SCALERS["concurrency"]]),
+        par=rng.choice([1, 2, 5], 1),
+        tick_s=float(rng.choice([2, 4])) * step_s,
+        source=SOURCES["multicast"],
+        multicast_s=np.sort(moments((2, places, places), 8)),
+        control_s=step_s * rng.integers(0, 2),
+        keep_s=rng.choice([0.0, 1.0, 3.0]),
+        down_step=1,
+    )
+
+
+def busy_scaled_scenario(rng: np.random.Generator) -> Lowered:
+    """One of `serving_cases.busy_scenario` on places that come and go, two a host, with loads of some seconds."""
+    base = busy_scenario(rng)
+    places = len(base.instances.model)
+    tick_s = float(rng.choice([0.25, 1.0, 2.5]))
+    return _on_places(
+        base,
+        np.arange(places),
+        np.arange(places),
+        np.arange(places) // 2,
+        np.where(np.arange(places) < rng.integers(1, places + 1), UP, EMPTY),
+        np.zeros(places),
+        tick_s=tick_s,
+        scrape_ticks=int(rng.integers(0, 3)),
+        kind=rng.integers(1, 5, 1),
+        par=np.array([[rng.choice([8.0, 300.0]), 0.5, 0.7, 500.0, 0.75, 0.95, 0, 0]]),
+        min_rows=rng.integers(0, 2, 1),
+        max_rows=np.array([99]),
+        up_ticks=rng.integers(1, 3, 1),
+        down_ticks=rng.integers(1, 6, 1),
+        down_step=rng.integers(1, 3, 1),
+        source=rng.choice([2, 4], 1),
+        control_s=rng.choice([0.0, 1.5], 1),
+        fixed_s=np.array([1.0]),
+        dram_s=rng.uniform(0.2, 1, places),
+        multicast_s=rng.uniform(0.2, 4, (1, 4, 4, 4)),
+        bytes=np.array([15e9]),
+        ssd_bytes_per_s=np.full((places + 1) // 2, rng.choice([3e9, 10e9])),
+        cache_bytes=np.full((places + 1) // 2, rng.choice([0.0, 20e9])),
+        ttl_s=rng.choice([5.0, np.inf], 1),
+        cached=rng.integers(0, 2, ((places + 1) // 2, 1)),
+        keep_s=rng.choice([0.0, 2.0, 20.0], 1),
     )
 
 

@@ -16,6 +16,7 @@ from workbench.catalogue import published, running, spec
 from workbench.errors import UnknownName
 from workbench.figures import draw
 from workbench.queueing import ActivePath, Path, simulated
+from workbench.serving.model import Outcome as Served
 
 IDS = list(spec.all_specs())
 SIMULATORS = {"simulate", *simulated.__all__, *caching_simulated.__all__}
@@ -71,6 +72,9 @@ def slowed(run):
         return run._replace(
             start_s=arrival + 3 * (run.start_s - arrival), finish_s=arrival + 3 * (run.finish_s - arrival)
         )
+    if isinstance(run, Served):
+        instants = ("first_token_s", "finish_s", "wait_s", "iteration_end_s")
+        return run._replace(**{name: 3 * getattr(run, name) for name in instants})
     if isinstance(run, KeepAliveRun):
         return run._replace(copy_s=3 * run.copy_s)
     if isinstance(run, Evictions):
@@ -188,6 +192,8 @@ def test_every_parameter_has_a_range_and_a_source_or_is_said_to_be_chosen(id):
             assert parameter.about.high is not None, parameter.name
 
 
+MEASURED = ("theory/link-validation", "serving/replay-validation")
+"""Experiments that cannot run anew without the measurements; a recorded run stands in for their defaults alone."""
 ENDS = [
     (id, parameter.name, end)
     for id in IDS
@@ -200,7 +206,7 @@ ENDS = [
 @pytest.mark.parametrize(("id", "name", "end"), ENDS)
 def test_each_slider_can_be_dragged_to_its_ends(id, name, end, request):
     entry = spec.find(id)
-    if id == "theory/link-validation":
+    if id in MEASURED:
         request.getfixturevalue("shared_data")
     outcome = running.run(entry, {name: end}, backends=entry.backends[0])
     assert draw(outcome).to_dict()["data"]

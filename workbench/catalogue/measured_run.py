@@ -52,10 +52,12 @@ def _file(ending: str) -> Path:
 def _requests(path: Path) -> pl.DataFrame:
     try:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        table = pl.DataFrame([{field: float(row[field]) for field in FIELDS} for row in rows])
+        columns = {field: [float(row[field]) for row in rows] for field in FIELDS}
     except (ValueError, KeyError, TypeError):
         raise InputError("holds no requests", "fetch the measurements again", file=path) from None
-    table = table.sort("arrival_time", maintain_order=True)
+    if not rows:
+        raise InputError("holds no requests", "fetch the measurements again", file=path)
+    table = pl.DataFrame(columns).sort("arrival_time", maintain_order=True)
     apart_s = (table["queued_ts"] - table["arrival_time"]).min()
     arrived = pl.col("arrival_time") + apart_s
     last, first, output = pl.col("last_token_ts"), pl.col("first_token_ts"), pl.col("output_toks")

@@ -4,7 +4,7 @@ import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, curve, log_axis
-from workbench.figures.canvas import Canvas, scatter
+from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
 BAND = 0.03
@@ -15,7 +15,7 @@ def replay(outcome: Outcome, panel: str | None = None) -> Canvas:
     """Each request's time, ours over measured, with a band of 3 %; requests that run and wait second by second."""
     requests, server = outcome.tables["requests"], outcome.tables["server"]
     backend = requests["backend"][0]
-    palette = Palette(MEASURES)
+    palette, changed = Palette(MEASURES), Palette(("E2E", "TTFT", "TPOT"))
 
     def each(made: Canvas, row: int) -> None:
         largest = max(float(requests[column].max()) for column in ("e2e_s", "measured_e2e_s"))
@@ -68,9 +68,27 @@ def replay(outcome: Outcome, panel: str | None = None) -> Canvas:
                 )
         made.x(row, title="seconds from the first arrival").y(row, title="requests", rangemode="tozero")
 
+    def changes(made: Canvas, row: int) -> None:
+        table = outcome.tables["changes"]
+        for measure in table["measure"].unique(maintain_order=True):
+            part = table.filter(pl.col("measure") == measure)
+            made.add(
+                bar(
+                    part["change"].to_list(),
+                    [100 * error for error in part["error"]],
+                    name=f"mean {measure}",
+                    marker={"color": changed.colour(measure)},
+                ),
+                row=row,
+            )
+        for edge in (-BAND, BAND):
+            made.line(y=100 * edge, row=row, color=GREY, dash="dot", width=1)
+        made.x(row).y(row, title="% over the measured mean")
+
     painters = {
         "requests": ("each request, ours over measured", each),
-        "server": ("what the server has to do", state),
+        "server": ("requests that run (ours with the evicted ones) and that wait", state),
+        "changes": ("how far the means are off when one thing is changed", changes),
     }
     return stack("A measured vLLM run, replayed", painters, panel)
 

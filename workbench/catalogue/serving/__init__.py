@@ -1,6 +1,6 @@
-"""What serving rests on: how long weights take to load. One module an experiment."""
+"""What serving rests on: loading weights, batching, and a replay of a measured run. One module an experiment."""
 
 from importlib import import_module
 
-for _name in ("load_time",):
+for _name in ("load_time", "replay_validation", "throughput"):
     import_module(f"{__name__}.{_name}")

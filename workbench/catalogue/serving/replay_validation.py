@@ -1,7 +1,7 @@
 """A measured vLLM run, replayed: the same requests at the same times, beside what was measured for each of them."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,12 +15,16 @@ from workbench.catalogue.spec import Keep, Match, experiment
 from workbench.latency import overheads, step_time
 from workbench.operating import simulate
 from workbench.operating.choices import System
+from workbench.profiles import Accelerator, Model, check_fits
 from workbench.profiles import cluster as make_cluster
-from workbench.serving import Engine, StepForm, step_form
+from workbench.serving import Engine, Run, StepForm, step_form
+from workbench.serving.model import Outcome
 
 MEASURES = {"TTFT": "ttft_s", "TPOT": "tpot_s", "E2E": "e2e_s"}
 STEPS = ("kernels", "measured kernels", "roofline")
 QUANTILES = {"mean": None, "P99": 0.99}
+OTHERS_KV = 54_400
+"""What LLMServingSim takes where nobody measured it (its docs/validation.md)."""
 _META = f"{SOURCE}; its meta.json"
 
 
@@ -42,7 +46,7 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
     backends=("compiled",),
     seconds={"compiled": 0.5},
     draw="serving.replay",
-    panels=("requests", "server"),
+    panels=("requests", "server", "changes"),
     say=_say,
     matches=(Match((), note="step times come from kernels measured on the same GPU, not from this run"),),
     keep=Keep(backend="compiled"),
@@ -85,39 +89,25 @@ def replay_validation(
     ] = False,
 ) -> dict[str, pl.DataFrame]:
     """Time to first token, per output token and to the end, ours and measured, of each request; running and waiting
-    requests each second.
+    requests each second; and how far the means are off when one thing is changed.
 
     The engine batches continuously in chunks, pages its KV in blocks of 16 and recomputes what it evicts, as vLLM does;
     a prompt takes all its blocks when it is admitted.
     """
     measured, state = measured_run(), measured_state()
     context.cite("measured requests", len(measured), "1", "measured", SOURCE)
-    form = _form(context, step, model, accelerator, step_overhead_s, request_overhead_s, slots, budget, kv_tokens)
-    engine = Engine(slots=slots, budget=budget, chunk=budget, block_tokens=16, reserve=reserve)
-    run = simulate(
-        System(name="one vLLM server", engine=engine, source=_META),
-        cluster=make_cluster(
-            hosts=1, accelerators=1, accelerator=context.accelerator(accelerator), nic_bytes_per_s=1e9
-        ),
-        models=context.model(model),
-        trace=measured.drop("ttft_s", "tpot_s", "e2e_s"),
-        step=form,
-        kv_tokens=kv_tokens,
-    )
-    out = run.served.outcome
-    arrival_s = run.served.lowered.requests.arrival_s
-    times = {
-        "ttft_s": out.first_token_s - arrival_s,
-        "tpot_s": (out.finish_s - out.first_token_s) / np.maximum(1, out.made - 1),
-        "e2e_s": out.finish_s - arrival_s,
-    }
+    given = _Server(
+        context.model(model), context.accelerator(accelerator), step, step_overhead_s, request_overhead_s, kv_tokens,
+        budget, slots, reserve,
+    )  # fmt: skip
+    form = _form(given)
+    context.cite("median error of the step times' fit", form.median_error, "1", "fitted", form.source)
+    out = _served(given, measured).outcome
+    arrival_s = measured["arrival_s"].to_numpy()
     requests = measured.select(
-        "request_id",
-        "arrival_s",
-        "prompt_tokens",
-        "output_tokens",
-        *(pl.col(name).alias(f"measured_{name}") for name in times),
-    ).with_columns(**{name: pl.Series(values) for name, values in times.items()}, evictions=pl.Series(out.evictions))
+        "request_id", "arrival_s", "prompt_tokens", "output_tokens",
+        *(pl.col(name).alias(f"measured_{name}") for name in MEASURES.values()),
+    ).with_columns(evictions=pl.Series(out.evictions), **_times(out, arrival_s))  # fmt: skip
     errors = pl.DataFrame(
         [
             (measure, statistic, _of(requests[column], share), _of(requests[f"measured_{column}"], share))
@@ -129,12 +119,68 @@ def replay_validation(
     )
     known = [(f"{row['statistic']} {row['measure']}", "", row["ours_s"], "s") for row in errors.to_dicts()]
     ours = _state(state["time_s"].to_numpy(), arrival_s, out.wait_s, out.finish_s)
+    changes = []
+    for name, changed in given.changes().items():
+        context.tell(f"changed: {name}")
+        times = _times(_served(changed, measured).outcome, arrival_s)
+        changes += [
+            (name, measure, float(times[column].mean() / measured[column].mean() - 1))
+            for measure, column in MEASURES.items()
+        ]
     return {
         "requests": requests,
         "errors": errors,
-        "server": pl.concat([ours, state.select(ours.columns).with_columns(whose=pl.lit("measured"))]),
+        "server": pl.concat([ours, state.with_columns(whose=pl.lit("measured")).select(ours.columns)]),
+        "changes": pl.DataFrame(changes, schema=["change", "measure", "error"], orient="row"),
         "headline": headline(known),
     }
+
+
+class _Server(NamedTuple):
+    """What serves in one replay."""
+
+    model: Model
+    accelerator: Accelerator
+    step: str
+    step_s: float
+    request_s: float
+    kv_tokens: int
+    budget: int
+    slots: int
+    reserve: bool
+
+    def changes(self) -> dict[str, "_Server"]:
+        """The same with one thing changed at a time."""
+        room = check_fits(self.model, self.accelerator).kv_tokens
+        changed = {
+            f"KV as 0.9 of the memory would hold ({room:,})": {"kv_tokens": room},
+            f"{OTHERS_KV:,} tokens of KV": {"kv_tokens": OTHERS_KV},
+            "KV reserved for whole requests": {"reserve": True},
+            "no time between kernels": {"step_s": 0.0, "request_s": 0.0},
+            "steps by kernels of all sizes": {"step": "kernels"},
+            "steps by roofline": {"step": "roofline"},
+        }
+        return {"as here": self} | {name: self._replace(**change) for name, change in changed.items()}
+
+
+def _served(server: _Server, measured: pl.DataFrame) -> Run:
+    engine = Engine(
+        slots=server.slots, budget=server.budget, chunk=server.budget, block_tokens=16, reserve=server.reserve
+    )
+    return simulate(
+        System(name="one vLLM server", engine=engine, source=_META),
+        cluster=make_cluster(hosts=1, accelerators=1, accelerator=server.accelerator, nic_bytes_per_s=1),
+        models=server.model,
+        trace=measured.drop(*MEASURES.values()),
+        step=_form(server),
+        kv_tokens=server.kv_tokens,
+    ).served
+
+
+def _times(out: Outcome, arrival_s: np.ndarray) -> dict[str, pl.Series]:
+    tpot_s = (out.finish_s - out.first_token_s) / np.maximum(1, out.made - 1)
+    ttft_s, e2e_s = out.first_token_s - arrival_s, out.finish_s - arrival_s
+    return {"ttft_s": pl.Series(ttft_s), "tpot_s": pl.Series(tpot_s), "e2e_s": pl.Series(e2e_s)}
 
 
 def _of(values: pl.Series, share: float | None) -> float:
@@ -150,15 +196,9 @@ def _state(time_s: np.ndarray, arrival_s: np.ndarray, wait_s: np.ndarray, finish
     return pl.DataFrame({"time_s": time_s, "running": begun - ended, "waiting": come - begun, "whose": "ours"})
 
 
-def _form(
-    context: Context, step: str, model: str, accelerator: str, step_s: float, request_s: float, slots: int, budget: int,
-    kv_tokens: int,
-) -> StepForm:  # fmt: skip
-    if step == "measured kernels":
-        form = measured_steps(kv_tokens, step_s, request_s)
-    else:
-        given = overheads(step_s=step_s, request_s=request_s)
-        source = step_time(context.model(model), context.accelerator(accelerator), source=step, overheads=given)
-        form = step_form(source, min(slots, 256), budget, 8192)
-    context.cite("median error of the step times' fit", form.median_error, "1", "fitted", form.source)
-    return form
+def _form(server: _Server) -> StepForm:
+    if server.step == "measured kernels":
+        return measured_steps(server.kv_tokens, server.step_s, server.request_s)
+    given = overheads(step_s=server.step_s, request_s=server.request_s)
+    source = step_time(server.model, server.accelerator, source=server.step, overheads=given)
+    return step_form(source, min(server.slots, 256), server.budget, 8192)

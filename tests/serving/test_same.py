@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from serving_cases import asked, busy_scenario, cluster, place, scenario, small_scenarios
+from serving_outcomes import differences
 
 from workbench.serving.model import Lowered, Outcome
 from workbench.serving.model.engine import run_compiled
@@ -17,15 +18,6 @@ from workbench.serving.simulated.router import Router
 from workbench.serving.simulated.step import Step
 
 SEEDS = range(400)
-
-
-def differences(one: Outcome, other: Outcome) -> list[str]:
-    """The fields that are not the same in every bit (any NaN is as good as any other)."""
-    return [
-        name
-        for name, a, b in zip(Outcome._fields, one, other, strict=True)
-        if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-    ]
 
 
 def ties(lowered: Lowered, run: Outcome) -> np.ndarray:

@@ -351,6 +351,12 @@ def test_what_was_begun_goes_on_when_all_requests_are_done():
     equal(run.ticks[:, 0], [1, 2])
 
 
+def test_who_asks_for_a_model_without_any_row_is_rejected():
+    run = simulate(growing([asked(0, 1, 1, model=3)], [row()]))
+    equal(run.status, [REJECTED])
+    equal(len(run.ticks), 0)
+
+
 def test_nobody_asks_for_anything():
     run = simulate(growing([], [row(start_state=UP)]))
     equal([len(run.ticks), len(run.states), len(run.loads)], [0, 0, 0])

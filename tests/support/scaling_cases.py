@@ -173,6 +173,12 @@ def busy_scaled_scenario(rng: np.random.Generator) -> Lowered:
     )
 
 
+def any_scenarios(size=400):
+    """So many clusters of any kind, and so many whose sources fail; always the same ones."""
+    yield from (scaled_scenario(np.random.default_rng(seed)) for seed in range(size))
+    yield from (failing_multicasts(np.random.default_rng(seed)) for seed in range(size))
+
+
 def _on_places(base: Lowered, engines, place, host, start_state, model, **given) -> Lowered:
     """Rows that have the engines of a cluster without autoscaler; failures of its instances are those of places."""
     whole = [np.array(values, np.int64) for values in (place, host, start_state)]

@@ -46,12 +46,12 @@ def test_what_is_assumed_moves_the_replay(shared_data):
     table = wb.experiment(REPLAY).run().tables["changes"].pivot("measure", index="change", values="error")
     rows = {row["change"]: row for row in table.to_dicts()}
     # LLMServingSim reports for its own replay with 54,400 tokens: TTFT -20.7 %, TPOT +12.9 %.
-    assert rows["54,400 tokens of KV"]["TTFT"] == pytest.approx(-0.207, abs=0.02)
-    assert rows["54,400 tokens of KV"]["TPOT"] == pytest.approx(0.129, abs=0.02)
+    assert rows["KV: 54,400 tokens"]["TTFT"] == pytest.approx(-0.207, abs=0.02)
+    assert rows["KV: 54,400 tokens"]["TPOT"] == pytest.approx(0.129, abs=0.02)
     here = abs(rows["as here"]["E2E"])
-    for name in ("KV reserved for whole requests", "steps by roofline"):
+    for name in ("KV all reserved", "steps by roofline"):
         assert abs(rows[name]["E2E"]) > here + 0.03
-    assert len({name for name, row in rows.items() if "0.9 of the memory" in name}) == 1
+    assert len({name for name, row in rows.items() if "by memory size" in name}) == 1
 
 
 def test_the_replay_is_the_same_in_simpy(shared_data, monkeypatch):

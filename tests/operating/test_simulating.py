@@ -154,6 +154,18 @@ def test_a_chrome_trace_has_each_phase_of_each_request(tmp_path):
     ]
 
 
+def test_nothing_moves_where_the_instances_stay():
+    run = small()
+    for name, columns in (
+        ("transfers", "start_s end_s source target block bytes kind model version path"),
+        ("links", "start_s end_s link kind bytes_per_s"),
+    ):
+        assert getattr(run, name).columns == columns.split()
+        assert getattr(run, name).height == 0
+    assert run.scaleouts.height == 0
+    assert {"model", "version", "needed_s", "detected_s", "first_useful_s", "alone_s"} <= set(run.scaleouts.columns)
+
+
 def test_the_sentence_and_the_page_are_computed():
     run = small(slo=wb.slo(ttft_s=0.9, tbt_s=1.0), trace=table((0.0, 5, 3), (1.0, 5000, 1)))
     assert run.sentence == (
@@ -182,18 +194,53 @@ def test_own_dispatch_compiled_from_python_and_as_a_cfunc():
         assert "dispatch by" in run.sentence
 
 
-def test_own_dispatch_that_cannot_be_is_refused():
-    def wordy(places, outstanding, tokens, draw, turn):
-        return sorted({"first": places}, key=str)[0]
+def wordy(places, outstanding, tokens, draw, turn):
+    """Least outstanding, in words that numba does not speak."""
+    busy = {f"place {place}": int(count) for place, count in zip(places, outstanding, strict=True)}
+    return list(busy).index(min(busy, key=busy.get))
 
-    with pytest.raises(InputError, match="does not compile"):
-        small(policies={"dispatch": wordy})
+
+def test_own_dispatch_that_does_not_compile_runs_on_simpy_and_says_so():
+    trace = wb.trace(CODE).requests.head(200)
+    run = small(policies={"dispatch": wordy}, trace=trace, step="roofline", kv_tokens=None)
+    assert run.backend == "simpy"
+    (note,) = run.notes
+    assert note.startswith("SimPy serves, because the dispatch function wordy does not compile: ")
+    named = small(policies={"dispatch": "least-outstanding"}, trace=trace, step="roofline", kv_tokens=None)
+    assert run.requests.equals(named.requests)
+
+
+def test_own_dispatch_is_asked_the_same_by_both_engines():
+    """All that it is told goes into the choice: places, outstanding, tokens, draws and turn."""
+
+    def mixed(places, outstanding, tokens, draw, turn):
+        total = 7 * turn + int(100 * draw[0])
+        for k in range(places.size):
+            total += places[k] * 3 + outstanding[k] * 5 + tokens[k]
+        return total % places.size
+
+    given = {"cluster": gpus(5), "trace": wb.trace(CODE).requests.head(300), "step": "roofline", "kv_tokens": None}
+    one, other = (small(policies={"dispatch": mixed}, backend=name, **given) for name in ("compiled", "simpy"))
+    assert (one.backend, other.backend) == ("compiled", "simpy")
+    assert one.notes == other.notes == ()
+    assert one.requests.equals(other.requests)
+
+
+def test_own_dispatch_that_cannot_be_is_refused():
+    from workbench.serving.policy.functions import SIGNATURE
+
     with pytest.raises(UserError, match="returned a number that is no position"):
         small(policies={"dispatch": lambda places, outstanding, tokens, draw, turn: 7})
-    with pytest.raises(UserError, match="SimPy dispatches by built-in policies only"):
-        small(policies={"dispatch": lambda places, outstanding, tokens, draw, turn: 0}, backend="simpy")
+    for wrong in (7, -1, 0.5, None):
+        with pytest.raises(UserError, match=r"returned|failed"):
+            small(policies={"dispatch": lambda *told, k=wrong: k}, backend="simpy")
+    with pytest.raises(UserError, match="failed with ZeroDivisionError"):
+        small(policies={"dispatch": lambda *told: 1 // 0}, backend="simpy")
     with pytest.raises(InputError, match="field 'dispatch': is 3"):
         small(policies={"dispatch": 3})
+    first = numba.cfunc(SIGNATURE)(lambda places, outstanding, tokens, draw, turn: 0)
+    with pytest.raises(InputError, match="is machine code"):
+        small(policies={"dispatch": first}, backend="simpy")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Serving: a measured run replayed, and what batching gains and costs."""
 
+import textwrap
+
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
@@ -74,7 +76,7 @@ def replay(outcome: Outcome, panel: str | None = None) -> Canvas:
             part = table.filter(pl.col("measure") == measure)
             made.add(
                 bar(
-                    part["change"].to_list(),
+                    list(range(len(part))),
                     [100 * error for error in part["error"]],
                     name=f"mean {measure}",
                     marker={"color": changed.colour(measure)},
@@ -83,7 +85,9 @@ def replay(outcome: Outcome, panel: str | None = None) -> Canvas:
             )
         for edge in (-BAND, BAND):
             made.line(y=100 * edge, row=row, color=GREY, dash="dot", width=1)
-        made.x(row).y(row, title="% over the measured mean")
+        names = ["<br>".join(textwrap.wrap(name, 11)) for name in table["change"].unique(maintain_order=True)]
+        made.x(row, tickvals=list(range(len(names))), ticktext=names, tickangle=0, tickfont={"size": 11})
+        made.y(row, title="% over the measured mean")
 
     painters = {
         "requests": ("each request, ours over measured", each),

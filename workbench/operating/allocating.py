@@ -9,45 +9,45 @@ from workbench.serving import Run
 def allocation_table(run: Run, models: list[str], tp: int) -> pl.DataFrame:
     """`time_s, model, gpus_allocated, gpus_active`, one row for each instant and model at which either changes.
 
-    An instance is allocated from the first arrival to the end of the run, but for the time it is down; it is active
-    from the admission of a request until it has none left.
+    Allocated are the GPUs of instances that are there, as the engine tells (`Run.allocation`), until the end of the
+    run; active are those of instances that run a request, from its admission until none is left.
 
     Parameters:
         run: what happened.
         models: of each instance.
         tp: accelerators of an instance.
     """
-    names = list(dict.fromkeys(models))
-    number = np.array([names.index(name) for name in models], dtype=np.int64)
-    out, failures = run.outcome, run.lowered.failures
     end_s = run.lowered.until_s
     if not np.isfinite(end_s):
-        end_s = max(
-            float(times_s.max(initial=0.0)) for times_s in (out.iteration_end_s, run.lowered.requests.arrival_s)
-        )
-    instance, start_s, stop_s = active_intervals(run, end_s)
-    back_s = np.minimum(failures.back_s, end_s)
-    down = failures.time_s < end_s
-    moments = [
-        (np.zeros(number.size), number, 1, 0),
-        (failures.time_s[down], number[failures.instance[down]], -1, 0),
-        (back_s[down], number[failures.instance[down]], 1, 0),
-        (np.full(number.size, end_s), number, -1, 0),
-        (start_s, number[instance], 0, 1),
-        (stop_s, number[instance], 0, -1),
-    ]
-    changes = pl.concat(
-        pl.DataFrame({"time_s": time_s, "model": model}).with_columns(
-            allocated=pl.lit(allocated, dtype=pl.Int64), active=pl.lit(active, dtype=pl.Int64)
-        )
-        for time_s, model, allocated, active in moments
+        happened = (run.outcome.iteration_end_s, run.lowered.requests.arrival_s)
+        end_s = max(float(times_s.max(initial=0.0)) for times_s in happened)
+    held = run.allocation.with_columns(pl.col("gpus_allocated") // run.accelerators * tp).filter(
+        pl.col("time_s") <= end_s + run.start_s
     )
-    totals = changes.group_by("time_s", "model").agg(pl.col("allocated", "active").sum()).sort("time_s", "model")
-    return totals.select(
-        (pl.col("time_s") + run.start_s).alias("time_s"),
-        pl.col("model").replace_strict(dict(enumerate(names)), return_dtype=pl.String),
-        gpus_allocated=tp * pl.col("allocated").cum_sum().over("model"),
-        gpus_active=tp * pl.col("active").cum_sum().over("model"),
+    last = held.group_by("model", maintain_order=True).agg(
+        pl.lit(end_s + run.start_s).alias("time_s"), change=-pl.col("gpus_allocated").last()
+    )
+    taken = held.select(
+        "time_s", "model", change=pl.col("gpus_allocated").diff().over("model").fill_null(pl.col("gpus_allocated"))
+    )
+    instance, start_s, stop_s = active_intervals(run, end_s)
+    names = pl.Series(models, dtype=pl.String).gather(instance)
+    parts = [
+        table.select("time_s", "model", allocated=pl.col("change").cast(pl.Int64), active=pl.lit(0, dtype=pl.Int64))
+        for table in (taken, last)
+    ]
+    parts += [
+        pl.DataFrame({"time_s": times_s + run.start_s, "model": names}).with_columns(
+            allocated=pl.lit(0, dtype=pl.Int64), active=pl.lit(tp * sign, dtype=pl.Int64)
+        )
+        for times_s, sign in ((start_s, 1), (stop_s, -1))
+    ]
+    totals = pl.concat(parts).group_by("time_s", "model").agg(pl.col("allocated", "active").sum())
+    return totals.sort("time_s", "model").select(
+        "time_s",
+        "model",
+        gpus_allocated=pl.col("allocated").cum_sum().over("model"),
+        gpus_active=pl.col("active").cum_sum().over("model"),
     )
 
 

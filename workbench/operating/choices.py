@@ -149,6 +149,15 @@ def policies() -> pl.DataFrame:
     )
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "instance"), counted(16, "instance")
+    ('1 instance', '16 instances')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def listed(names: Iterable[str], most: int = 5) -> str:
     """Names in a sentence, cut after some.
 

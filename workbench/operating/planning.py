@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.operating.choices import System, find_system, listed
+from workbench.operating.choices import System, counted, find_system, listed
 from workbench.operating.layout import instance_places
 from workbench.operating.requests import Requests, request_table
 from workbench.operating.run_handle import Run
@@ -149,7 +149,8 @@ def _sentence(found: pl.DataFrame, slo: SLO, attainment: float, cluster: Cluster
             )
         else:
             parts.append(
-                f"{who} takes {row['instances']} instances of TP {row['tp']} ({row['accelerators']} accelerators, kept "
+                f"{who} takes {counted(row['instances'], 'instance')} of TP {row['tp']} "
+                f"({counted(row['accelerators'], 'accelerator')}, kept "
                 f"for {row['attainment']:.1%}); {row['binds']} binds"
             )
     return f"To keep {promise}: {listed(parts, 8)}."

@@ -10,7 +10,7 @@ import polars as pl
 
 from workbench.errors import UserError
 from workbench.operating.allocating import allocation_table
-from workbench.operating.choices import System
+from workbench.operating.choices import System, counted
 from workbench.operating.keeping import kept
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
@@ -24,6 +24,14 @@ from workbench.workloads.origin import Origin
 
 SHOWN = ("done", "rejected", "inside", "requests_per_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s", "tpot_p99_s",
          "e2e_mean_s", "evictions", "gpu_allocated_s", "gpu_active_s")  # fmt: skip
+
+TRANSFERS = {
+    "start_s": pl.Float64, "end_s": pl.Float64, "source": pl.String, "target": pl.String, "block": pl.Int64,
+    "bytes": pl.Float64, "kind": pl.String, "model": pl.String, "version": pl.Int64, "path": pl.String,
+}  # fmt: skip
+LINKS = {
+    "start_s": pl.Float64, "end_s": pl.Float64, "link": pl.String, "kind": pl.String, "bytes_per_s": pl.Float64,
+}  # fmt: skip
 
 
 class Run(Record):
@@ -76,6 +84,23 @@ class Run(Record):
         """GPUs of each model from each change on: `time_s, model, gpus_allocated, gpus_active`; a GPU is active while
         its instance runs a request."""
         return allocation_table(self.served, self.scenario.instance_models, self.deployment.tp)
+
+    @property
+    def scaleouts(self) -> pl.DataFrame:
+        """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
+        requests_helped, bytes`; none where the number of instances stays."""
+        return self.served.scaleouts
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """Every block of bytes that moved between accelerators or hosts: `start_s, end_s, source, target, block, bytes,
+        kind, model, version, path`; none where the number of instances stays."""
+        return pl.DataFrame(schema=TRANSFERS)
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """How fast each link ran: `start_s, end_s, link, kind, bytes_per_s`; empty like `transfers`."""
+        return pl.DataFrame(schema=LINKS)
 
     def token_times(self, request_ids: Sequence | None = None) -> pl.DataFrame:
         """When each token came: `request_id, token, time_s`, of some requests or of all."""
@@ -130,7 +155,7 @@ class Run(Record):
             return f"{where}: no requests came."
         text = (
             f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests by "
-            f"{len(self.scenario.instance_models)} instances of TP {self.deployment.tp}"
+            f"{counted(len(self.scenario.instance_models), 'instance')} of TP {self.deployment.tp}"
         )
         if found["rejected"]:
             text += f" and rejected {found['rejected']:,.0f} that fit none"

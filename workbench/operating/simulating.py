@@ -11,6 +11,7 @@ from workbench.errors import InputError, UnknownName, UserError
 from workbench.operating.choices import System, find_system, listed
 from workbench.operating.deciding import decisions
 from workbench.operating.layout import Layout, lay_out
+from workbench.operating.own_dispatch import simulate_asking
 from workbench.operating.requests import Requests, request_table
 from workbench.operating.run_handle import Run
 from workbench.profiles import SLO, Cluster, Deployment, Model
@@ -30,7 +31,7 @@ class Asked(NamedTuple):
 
     Attributes:
         system: with the user's policies in it.
-        chooser: a compiled dispatch function, or None.
+        chooser, function: a compiled dispatch function, or one that SimPy asks, or None.
         cluster, models, deployment, slo: records.
         table: the requests.
         layout: which instances serve which model.
@@ -40,6 +41,7 @@ class Asked(NamedTuple):
 
     system: System
     chooser: Any
+    function: Callable | None
     cluster: Cluster
     models: dict[str, Model]
     deployment: Deployment
@@ -77,7 +79,9 @@ def simulate(
             `request_id, model`.
         deployment: tensor parallelism and number formats; one accelerator and the models' own when None.
         slo: the promise, a record or a preset's name; `run.metrics()` then counts how well it was kept.
-        policies: decision -> built-in name or function, such as {"dispatch": "two-choices"}; see `wb.policies()`.
+        policies: decision -> built-in name or function, such as {"dispatch": "two-choices"}; see `wb.policies()`. A
+            function is compiled (`workbench.serving.chooser` states its signature); one that does not compile runs on
+            SimPy, and a note says why.
         backend: "compiled" or "simpy"; both give the same times, bit for bit.
         seed: of random choices, which are the same for every system.
         step: where step times come from (`workbench.latency.step_time_sources()`), or coefficients of one's own.
@@ -119,7 +123,7 @@ def resolved(
     """Names looked up, everything checked, instances laid out; parameters as in `simulate`."""
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    choices, chooser = decisions(find_system(system), policies, backend)
+    choices, chooser, function, notes = decisions(find_system(system), policies, backend)
     cluster, slo = find_cluster(cluster), find_slo(slo) if isinstance(slo, str) else slo
     deployment = Deployment() if deployment is None else deployment
     for value, kind, maker in ((deployment, Deployment, "deployment"), (slo, SLO | None, "slo")):
@@ -130,14 +134,19 @@ def resolved(
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
     scenario = Scenario(groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s)
     return Asked(
-        choices, chooser, cluster, named, deployment, slo, table, layout, scenario,
-        _notes(choices, table, deployment, layout),
+        choices, chooser, function, cluster, named, deployment, slo, table, layout, scenario,
+        (*notes, *_notes(choices, table, deployment, layout)),
     )  # fmt: skip
 
 
 def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:
-    """Run what was resolved."""
-    if backend == "simpy":
+    """Run what was resolved; a dispatch function that did not compile is asked by SimPy."""
+    if asked.function is not None:
+        backend = "simpy"
+        served = serve(
+            asked.scenario, asked.table, seed=seed, backend=lambda lowered: simulate_asking(lowered, asked.function)
+        )
+    elif backend == "simpy":
         from workbench.serving.simulated.run import simulate as by_simpy
 
         served = serve(asked.scenario, asked.table, seed=seed, backend=by_simpy)

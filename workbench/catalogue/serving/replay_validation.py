@@ -153,11 +153,11 @@ class _Server(NamedTuple):
         """The same with one thing changed at a time."""
         room = check_fits(self.model, self.accelerator).kv_tokens
         changed = {
-            f"KV as 0.9 of the memory would hold ({room:,})": {"kv_tokens": room},
-            f"{OTHERS_KV:,} tokens of KV": {"kv_tokens": OTHERS_KV},
-            "KV reserved for whole requests": {"reserve": True},
-            "no time between kernels": {"step_s": 0.0, "request_s": 0.0},
-            "steps by kernels of all sizes": {"step": "kernels"},
+            f"KV by memory size: {room:,}": {"kv_tokens": room},
+            f"KV: {OTHERS_KV:,} tokens": {"kv_tokens": OTHERS_KV},
+            "KV all reserved": {"reserve": True},
+            "no overheads": {"step_s": 0.0, "request_s": 0.0},
+            "steps by all kernels": {"step": "kernels"},
             "steps by roofline": {"step": "roofline"},
         }
         return {"as here": self} | {name: self._replace(**change) for name, change in changed.items()}

@@ -127,3 +127,26 @@ def test_requests_and_tokens_are_conserved(rows, until_s):
     made = dict(run.token_times().group_by("request_id").len().rows())
     for row in requests.filter(pl.col("status") == "done").to_dicts():
         assert made.get(row["request_id"], 0) == row["output_tokens"]
+
+
+def test_the_same_seed_twice_is_the_same_run_and_another_is_not():
+    trace = wb.trace("azure-code-2023-like").requests.head(200)
+    runs = [serve(trace, kv_tokens=10_000, seed=seed, policies={"dispatch": "random"}) for seed in (1, 1, 2)]
+    assert runs[0].requests.equals(runs[1].requests)
+    assert not runs[0].requests.equals(runs[2].requests)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"until_s": -1.0}, "field 'until_s': is -1.0"),
+        ({"until_s": float("nan")}, "field 'until_s': is nan"),
+        ({"seed": -1}, "field 'seed': is -1"),
+        ({"kv_tokens": 0}, "leaves 0 tokens"),
+        ({"deployment": "tp=2"}, "field 'deployment': is 'tp=2'"),
+        ({"slo": 1.0}, "field 'slo': is 1.0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(options, words):
+    with pytest.raises(UserError, match=words):
+        serve(table((0.0, 8, 1)), **options)

@@ -16,6 +16,7 @@ from workbench.operating.layout import Hosted, divided, instance_places, needed_
 from workbench.operating.simulating import resolved
 from workbench.serving import Engine, StepForm
 
+INT4 = wb.deployment(dtype="int4")
 MANY = find_system("fixed").replaced(provisioning=17)
 ONE = table((0.0, 100, 10), (1.0, 100, 10))
 
@@ -116,3 +117,26 @@ def test_more_models_than_instances_are_refused():
 def test_a_memory_that_leaves_less_than_a_block_is_refused():
     with pytest.raises(UserError, match="leaves 8 tokens, less than a block of 16"):
         counts("fixed", gpus(1), kv_tokens=8)
+
+
+def test_unlike_hosts_have_their_own_speed_and_room_and_only_those_that_hold_the_model_count():
+    """Nine A100s and slices of them; Llama-2-7B in 16 bits (13.5 GB) fits whole ones and 20 GB slices, not 10 GB."""
+    cluster = wb.cluster("bprr-testbed-9")
+    fitting = [kind for kind in instance_places(cluster, 1) if 0.9 * float(kind.memory_bytes) > 13.48e9]
+    run = wb.simulate("fixed", cluster=cluster, models="llama-2-7b", trace=ONE)
+    assert sum(group.count for group in run.scenario.groups) == len(fitting) < cluster.accelerators
+    mixed = wb.simulate("fixed", cluster="server-chains-testbed", models="llama-2-7b", trace=ONE, deployment=INT4)
+    fast, slow = mixed.scenario.groups
+    assert fast.kv_tokens > slow.kv_tokens
+    assert fast.step.memory[0] < slow.step.memory[0]  # reading the weights takes longer on the smaller slice
+
+
+def test_heads_and_steps_that_cannot_be_are_refused():
+    with pytest.raises(UserError, match=r"has 8 KV heads, which TP 16 does not divide"):
+        wb.simulate("fixed", cluster=gpus(16), models="llama-3-8b", trace=ONE, deployment=wb.deployment(tp=16))
+    with pytest.raises(UserError, match="field 'step': is 3"):
+        wb.simulate("fixed", cluster=gpus(1), models="llama-3-8b", trace=ONE, step=3)
+
+
+def test_an_odd_number_of_accelerators_serves_with_those_that_make_whole_instances():
+    assert counts("fixed", gpus(3), deployment=wb.deployment(tp=2)) == {"default": 1}

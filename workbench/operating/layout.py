@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.latency import step_time
+from workbench.latency import StepTime, step_time
 from workbench.operating.choices import System, listed
 from workbench.profiles import Accelerator, Cluster, Deployment, Model, check_fits
-from workbench.records import Record
+from workbench.records import Record, shown
 from workbench.serving import Engine, Group, StepForm, step_form
 
 LONGEST_FIT = 131_072
@@ -30,7 +30,7 @@ class Layout(Record):
 
     Attributes:
         groups: for the engine, in order of the models.
-        places: instances that the cluster holds.
+        places: instances of any of the models that the cluster holds.
         needed: for each model the instances that its requests need on average, see `needed_instances`.
     """
 
@@ -66,6 +66,8 @@ def lay_out(
         UserError: a model that no accelerator of the cluster can hold, more models than instances, each with the
             arithmetic.
     """
+    if not isinstance(step, str | StepForm):
+        raise InputError(f"is {shown(step)}", "give a source of step times, or a StepForm", field="step")
     places = instance_places(cluster, deployment.tp)
     engine = system.batching
     tokens = (requests["prompt_tokens"] + requests["output_tokens"]).max() or 1
@@ -74,6 +76,7 @@ def lay_out(
     hosted = {
         name: _hosted(model, kinds, deployment, engine, context, step, kv_tokens) for name, model in models.items()
     }
+    places = [kind for kind in places if any(kind in by_kind for by_kind in hosted.values())]
     span_s = float(requests["arrival_s"][-1] - requests["arrival_s"][0]) if len(requests) else 0.0
     needed = {
         name: needed_instances(requests.filter(pl.col("model") == name), span_s, next(iter(by_kind.values())), engine)
@@ -188,13 +191,17 @@ def _hosted(
     return found
 
 
-@functools.lru_cache(maxsize=64)
 def _form(
     model: Model, kind: Accelerator, deployment: Deployment, engine: Engine, context: int, source: str
 ) -> StepForm:
-    """Fitting takes a tenth of a second; searches ask for the same one again and again."""
-    budget = min(engine.budget, LONGEST_FIT)
-    return step_form(step_time(model, kind, deployment, source), min(engine.slots, 4096), budget, context)
+    """The step times of a source in the engine's form."""
+    return _fitted(step_time(model, kind, deployment, source), engine, context)
+
+
+@functools.lru_cache(maxsize=64)
+def _fitted(step: StepTime, engine: Engine, context: int) -> StepForm:
+    """Kept, since a search asks for the same fit again and again; a profile that was calibrated anew is another one."""
+    return step_form(step, min(engine.slots, 4096), min(engine.budget, LONGEST_FIT), context)
 
 
 def _taken(name: str, count: int, by_kind: Mapping[Accelerator, Hosted], free: list[Accelerator]) -> list[Accelerator]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,6 +130,8 @@ def resolved(
     for value, kind, maker in ((deployment, Deployment, "deployment"), (slo, SLO | None, "slo")):
         if not isinstance(value, kind):
             raise InputError(f"is {shown(value)}", f"make one with wb.{maker}(...)", field=maker)
+    if not until_s >= 0:
+        raise InputError(f"is {shown(until_s)}", "give seconds after the first arrival, 0 or more", field="until_s")
     table = request_table(trace)
     named = models_of(models, table)
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
@@ -159,7 +162,7 @@ def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:
         deployment=asked.deployment,
         slo=asked.slo,
         scenario=asked.scenario,
-        seed=seed if isinstance(seed, int) else int(seed.generate_state(1)[0]),
+        seed=int(seed) if isinstance(seed, Integral) else int(seed.generate_state(1)[0]),
         backend=backend,
         notes=asked.notes,
         served=served,
@@ -167,10 +170,10 @@ def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:
 
 
 def models_of(models: MODELS, table: pl.DataFrame) -> dict[str, Model]:
-    """The model behind each name in the trace, in order of appearance.
+    """The model behind each name in the trace, in order of appearance; one that nobody asks for is served too.
 
     Raises:
-        UserError: a name that no model was given for, a model that no request asks for.
+        UserError: a name that no model was given for.
     """
     names = table["model"].unique(maintain_order=True).to_list()
     if not isinstance(models, Mapping):

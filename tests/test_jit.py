@@ -121,6 +121,30 @@ def test_a_lean_kernel_computes_the_same_and_makes_no_array(tmp_path, monkeypatc
         makes_one(3)
 
 
+def test_an_inner_kernel_is_called_by_kernels_only(tmp_path, monkeypatch):
+    """Before and after it has been compiled, and once it comes from the disk."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+
+    def both():
+        @jit.inner_kernel
+        def first(row):
+            return row[0]
+
+        @jit.lean_kernel
+        def one_more(row):
+            return first(row) + 1.0
+
+        return first, one_more
+
+    row = np.array([41.0, 0.0])
+    for _ in range(2):
+        first, one_more = both()
+        for _ in range(2):
+            with pytest.raises(TypeError, match="first is an inner kernel"):
+                first(row)
+            assert one_more(row) == 42.0
+
+
 def test_a_kernel_that_lies_on_disk_counts_as_compiled(tmp_path, monkeypatch):
     """In a process that finds the outer kernel on disk, the inner one is not even loaded."""
     (tmp_path / "kernels_under_test.py").write_text(
@@ -155,7 +179,7 @@ def test_warm_compiles_every_kernel_and_names_the_folder(tmp_path):
     sentence, without = done.stdout.splitlines()
     assert without == "[]"
     files = Path(jit.__file__).parent.rglob("*.py")
-    decorated = sum(len(re.findall(r"\n@(?:lean_)?kernel\n", path.read_text())) for path in files)
+    decorated = sum(len(re.findall(r"\n@(?:lean_|inner_)?kernel\n", path.read_text())) for path in files)
     assert decorated > 50
     assert sentence == f"All {decorated} kernels are compiled; they lie in {place}."
     assert len(list(place.rglob("*.nbi"))) == decorated

@@ -4,7 +4,7 @@ Steps that only decode and change no batch are jumped over: their bookkeeping is
 but their times are added one by one as in the long form, so that the sums are the same bit for bit.
 """
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.ending import end
 from workbench.serving.kernels.layout import (
     ASKING,
@@ -46,7 +46,7 @@ from workbench.serving.kernels.logs import shortage
 from workbench.serving.kernels.starting import blocks_to_admit, start
 
 
-@lean_kernel
+@inner_kernel
 def advance(state, j, to_s):
     """Do everything on instance `j` that happens before `to_s`; 0, or which log is too short to go on.
 
@@ -77,7 +77,7 @@ def advance(state, j, to_s):
     return 0
 
 
-@lean_kernel
+@inner_kernel
 def nobody_comes(state, one):
     """Whether the batch stays as it is until somebody is done: no prompt to process, no one who could be admitted."""
     if one[PREFILLING] > 0:
@@ -87,7 +87,7 @@ def nobody_comes(state, one):
     return blocks_to_admit(state.requests, one, one[QUEUE_HEAD]) > one[FREE]
 
 
-@lean_kernel
+@inner_kernel
 def jump(state, j, to_s):
     """End decode steps and start the next ones until one would do more, or ends at `to_s` or later, or fills the page.
 

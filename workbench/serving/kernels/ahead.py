@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.advancing import advance
 from workbench.serving.kernels.events import rows_left
 from workbench.serving.kernels.layout import (
@@ -43,7 +43,7 @@ from workbench.serving.kernels.scaled_layout import (
 from workbench.serving.kernels.settling import end_all
 
 
-@lean_kernel
+@inner_kernel
 def look_ahead(state, scaled, to_s):
     """Bring rows that drain up to `to_s`, or to the step with which they are done with somebody; note the first such.
 
@@ -63,7 +63,7 @@ def look_ahead(state, scaled, to_s):
     return 0
 
 
-@lean_kernel
+@inner_kernel
 def end_drained(state, router, scaled, chooser, now_s):
     """End the steps that end now where rows drain; those left without requests are warm. False for a wrong choice."""
     for m in range(router.lines.shape[0]):
@@ -78,7 +78,7 @@ def end_drained(state, router, scaled, chooser, now_s):
     return True
 
 
-@lean_kernel
+@inner_kernel
 def _drained_now(state, router, scaled, m, now_s):
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
         j = router.members[k]
@@ -88,7 +88,7 @@ def _drained_now(state, router, scaled, m, now_s):
     return False
 
 
-@lean_kernel
+@inner_kernel
 def foresee(state, router, scaled):
     """Work out when the next load completes and the next warm row expires."""
     load_s, expiry_s = np.inf, np.inf
@@ -105,7 +105,7 @@ def foresee(state, router, scaled):
     scaled.clock[NEXT_LOAD_S], scaled.clock[NEXT_EXPIRY_S] = load_s, expiry_s
 
 
-@lean_kernel
+@inner_kernel
 def shortage_of_any(state, scaled):
     """Which log has no room for all that one instant can bring, 0 for none."""
     n, running = scaled.rows.shape[0], 0

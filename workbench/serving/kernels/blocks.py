@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.decoding import begin_all, count_all_up
 from workbench.serving.kernels.layout import (
     ASKING,
@@ -27,14 +27,14 @@ from workbench.serving.kernels.lists import queue_first, stop_last_prefill, stop
 from workbench.serving.kernels.segments import close_segment
 
 
-@lean_kernel
+@inner_kernel
 def take_blocks(one, count):
     """Take free blocks."""
     one[FREE] -= count
     one[PEAK] = max(one[PEAK], one[BLOCKS] - one[FREE])
 
 
-@lean_kernel
+@inner_kernel
 def evict_last(state, j, one):
     """Send the last admitted request back to the front of the queue, without its KV; which one it was."""
     requests, r = state.requests, one[TAIL]
@@ -53,7 +53,7 @@ def evict_last(state, j, one):
     return r
 
 
-@lean_kernel
+@inner_kernel
 def grow(state, j, one):
     """Give every request that decodes the block of its next token; True unless somebody had to go for that."""
     calm = True
@@ -68,7 +68,7 @@ def grow(state, j, one):
     return calm
 
 
-@lean_kernel
+@inner_kernel
 def _grow_one_by_one(state, j, one):
     requests, block = state.requests, one[BLOCK]
     count_all_up(state, one)

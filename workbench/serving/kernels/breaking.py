@@ -1,6 +1,6 @@
 """Places that fail and come back."""
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.failing import fail
 from workbench.serving.kernels.host_cache import make_room
 from workbench.serving.kernels.layout import MODEL
@@ -8,33 +8,36 @@ from workbench.serving.kernels.loading import begin_again
 from workbench.serving.kernels.routing import hand_out
 from workbench.serving.kernels.rows import change
 from workbench.serving.kernels.scaled_layout import (
+    AT_PLACE,
     DEAD,
     DRAINING,
     EMPTY,
     HOST_OF,
+    OCCUPANT,
     ON_SSD,
+    PLACE_AT,
     ROW_STATE,
     UP_STATE,
 )
 from workbench.serving.kernels.ssd import drop_read
 
 
-@lean_kernel
+@inner_kernel
 def recover(state, scaled, p, now_s):
     """A place is back, without weights."""
-    for k in range(scaled.place_at[p], scaled.place_at[p + 1]):
-        change(state, scaled, scaled.at_place[k], EMPTY, now_s)
+    for k in range(scaled.lists[PLACE_AT, p], scaled.lists[PLACE_AT, p + 1]):
+        change(state, scaled, scaled.lists[AT_PLACE, k], EMPTY, now_s)
 
 
-@lean_kernel
+@inner_kernel
 def break_down(state, router, scaled, chooser, p, now_s):
     """A place fails with what is in it. False if the policy chose what was not offered."""
-    used = scaled.occupant[p]
+    used = scaled.lists[OCCUPANT, p]
     before = scaled.rows[used, ROW_STATE] if used >= 0 else EMPTY
-    for k in range(scaled.place_at[p], scaled.place_at[p + 1]):
-        change(state, scaled, scaled.at_place[k], DEAD, now_s)
-    scaled.occupant[p] = -1
-    h = scaled.rows[scaled.at_place[scaled.place_at[p]], HOST_OF]
+    for k in range(scaled.lists[PLACE_AT, p], scaled.lists[PLACE_AT, p + 1]):
+        change(state, scaled, scaled.lists[AT_PLACE, k], DEAD, now_s)
+    scaled.lists[OCCUPANT, p] = -1
+    h = scaled.rows[scaled.lists[AT_PLACE, scaled.lists[PLACE_AT, p]], HOST_OF]
     if used >= 0:
         m = state.instances[used, MODEL]
         if before in (UP_STATE, DRAINING):

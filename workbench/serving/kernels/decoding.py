@@ -5,7 +5,7 @@ phase, stored tokens less clock modulo the block, stays the same while it decode
 requests fill their last block at any clock, without a look at them.
 """
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.finishing import pushed
 from workbench.serving.kernels.layout import (
     ASKING,
@@ -34,7 +34,7 @@ from workbench.serving.kernels.layout import (
 )
 
 
-@lean_kernel
+@inner_kernel
 def begin_decoding(state, one, r):
     """Let a request whose prompt is stored take part in decode steps."""
     requests = state.requests
@@ -48,7 +48,7 @@ def begin_decoding(state, one, r):
         state.phases[one[PHASES] + (stored - clock) % one[BLOCK]] += 1
 
 
-@lean_kernel
+@inner_kernel
 def count_up(state, one, r):
     """Bring the tokens of a request that decodes up to now, and take it out of what counts by itself.
 
@@ -72,7 +72,7 @@ def count_up(state, one, r):
         requests[r, HELD] = stored // block + (0 if asks else 1)
 
 
-@lean_kernel
+@inner_kernel
 def count_all_up(state, one):
     """Bring all that decode up to now; none counts by itself any more."""
     requests = state.requests
@@ -85,7 +85,7 @@ def count_all_up(state, one):
     one[ASKING] = 0
 
 
-@lean_kernel
+@inner_kernel
 def begin_all(state, one):
     """Let all whose prompts are stored decode by themselves again."""
     requests = state.requests

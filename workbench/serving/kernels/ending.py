@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.decoding import begin_decoding, count_up
 from workbench.serving.kernels.finishing import popped
 from workbench.serving.kernels.layout import (
@@ -46,7 +46,7 @@ from workbench.serving.kernels.logs import log_end
 from workbench.serving.kernels.segments import close_segment, open_segment
 
 
-@lean_kernel
+@inner_kernel
 def finish(state, one, r, now_s):
     """A running request is done: its blocks are free again."""
     state.requests[r, STATUS] = DONE
@@ -56,7 +56,7 @@ def finish(state, one, r, now_s):
     one[OUTSTANDING] -= 1
 
 
-@lean_kernel
+@inner_kernel
 def end(state, j):
     """End the step in progress of an instance at its time; the next one is not started yet."""
     requests, one, times = state.requests, state.instances[j], state.reals[j]
@@ -81,7 +81,7 @@ def end(state, j):
         _end_prefills(state, j, one, now_s, iteration)
 
 
-@lean_kernel
+@inner_kernel
 def _end_prefills(state, j, one, now_s, iteration):
     requests = state.requests
     left, before, r = one[STEP_BUDGET], np.int64(-1), one[PREFILL_HEAD]
@@ -100,7 +100,7 @@ def _end_prefills(state, j, one, now_s, iteration):
         r = after
 
 
-@lean_kernel
+@inner_kernel
 def _complete(state, j, one, r, now_s, iteration):
     """A prompt is stored: the step gives its next token."""
     requests = state.requests

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel, lean_kernel
 from workbench.serving.kernels.decoding import count_all_up
 from workbench.serving.kernels.failing import fail
 from workbench.serving.kernels.layout import (
@@ -86,13 +86,13 @@ def run(state, router, chooser, until_s, failures, place):
             return BAD_CHOICE
 
 
-@lean_kernel
+@inner_kernel
 def rows_left(state, count):
     """Whether the log of segments has room for so many."""
     return state.shared[ROWS_USED] + count <= state.rows.shape[0]
 
 
-@lean_kernel
+@inner_kernel
 def fits_somewhere(state, router, m, tokens):
     """Whether all tokens of a request fit in the KV blocks of some instance of its model, up or not."""
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
@@ -101,7 +101,7 @@ def fits_somewhere(state, router, m, tokens):
     return False
 
 
-@lean_kernel
+@inner_kernel
 def log_rest(state, router, m):
     """Log the open segments of requests still running when the run ends; False if the log has no room."""
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):

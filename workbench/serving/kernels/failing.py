@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.decoding import count_all_up
 from workbench.serving.kernels.layout import (
     ASKING,
@@ -39,7 +39,7 @@ from workbench.serving.kernels.layout import (
 from workbench.serving.kernels.segments import close_segment
 
 
-@lean_kernel
+@inner_kernel
 def fail(state, router, j, m):
     """Stop an instance that has been brought up to now: its step is lost, and its requests go back to the router.
 

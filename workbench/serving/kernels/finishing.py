@@ -4,11 +4,11 @@ A skew heap keeps the smallest key on top and swaps the children of every node i
 operation logarithmic over time (Sleator and Tarjan 1986).
 """
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import FINISH, LEFT, RIGHT
 
 
-@lean_kernel
+@inner_kernel
 def melded(requests, a, b):
     """The root of two heaps made one; -1 is the empty heap."""
     if a < 0:
@@ -31,7 +31,7 @@ def melded(requests, a, b):
     return root
 
 
-@lean_kernel
+@inner_kernel
 def pushed(requests, root, r):
     """The root after a request has been added."""
     requests[r, LEFT] = -1
@@ -39,7 +39,7 @@ def pushed(requests, root, r):
     return melded(requests, root, r)
 
 
-@lean_kernel
+@inner_kernel
 def popped(requests, root):
     """The root after the top has been taken out."""
     return melded(requests, requests[root, LEFT], requests[root, RIGHT])

@@ -2,23 +2,32 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel, lean_kernel
 from workbench.serving.kernels.layout import MODEL
-from workbench.serving.kernels.scaled_layout import CACHE_BYTES, DEAD, EMPTY, ROW_STATE, TTL_S, WEIGHT_BYTES
+from workbench.serving.kernels.scaled_layout import (
+    AT_HOST,
+    CACHE_BYTES,
+    DEAD,
+    EMPTY,
+    HOST_AT,
+    ROW_STATE,
+    TTL_S,
+    WEIGHT_BYTES,
+)
 
 
-@lean_kernel
+@inner_kernel
 def has_row(state, scaled, h, m):
     """Whether a host has a row of a model that is neither empty nor dead."""
-    for k in range(scaled.host_at[h], scaled.host_at[h + 1]):
-        j = scaled.at_host[k]
+    for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
+        j = scaled.lists[AT_HOST, k]
         row_state = scaled.rows[j, ROW_STATE]
         if state.instances[j, MODEL] == m and row_state != EMPTY and row_state != DEAD:
             return True
     return False
 
 
-@lean_kernel
+@inner_kernel
 def caches(state, scaled, h, m, now_s):
     """Whether a host's memory holds the weights of a model; what was unused for too long is forgotten."""
     if np.isnan(scaled.used_s[h, m]):
@@ -29,14 +38,14 @@ def caches(state, scaled, h, m, now_s):
     return True
 
 
-@lean_kernel
+@inner_kernel
 def touch(scaled, h, m, now_s):
     """The weights have been used now, if they are there."""
     if not np.isnan(scaled.used_s[h, m]):
         scaled.used_s[h, m] = now_s
 
 
-@lean_kernel
+@inner_kernel
 def enter(state, scaled, h, m, now_s):
     """Weights have come to the host's memory, if they fit there at all."""
     if scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:

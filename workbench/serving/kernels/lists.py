@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import (
     HEAD,
     NEXT,
@@ -19,7 +19,7 @@ from workbench.serving.kernels.layout import (
 )
 
 
-@lean_kernel
+@inner_kernel
 def queue_last(requests, one, r):
     """Put a request at the end of an instance's queue."""
     requests[r, NEXT] = -1
@@ -31,7 +31,7 @@ def queue_last(requests, one, r):
     one[QUEUED] += 1
 
 
-@lean_kernel
+@inner_kernel
 def queue_first(requests, one, r):
     """Put a request at the front of an instance's queue."""
     if one[QUEUED] == 0:
@@ -43,7 +43,7 @@ def queue_first(requests, one, r):
     one[QUEUED] += 1
 
 
-@lean_kernel
+@inner_kernel
 def take_first(requests, one):
     """Take the first request out of an instance's queue, which is not empty."""
     r = one[QUEUE_HEAD]
@@ -52,7 +52,7 @@ def take_first(requests, one):
     return r
 
 
-@lean_kernel
+@inner_kernel
 def run_last(requests, one, r):
     """Enter a request as the last admitted, with its whole prompt to process."""
     requests[r, NEXT] = -1
@@ -73,7 +73,7 @@ def run_last(requests, one, r):
     one[PREFILLING] += 1
 
 
-@lean_kernel
+@inner_kernel
 def stop_running(requests, one, r):
     """Take a request out of the running ones; it is no longer in the list of prefills."""
     before, after = requests[r, PREVIOUS], requests[r, NEXT]
@@ -88,7 +88,7 @@ def stop_running(requests, one, r):
     one[RUNNING] -= 1
 
 
-@lean_kernel
+@inner_kernel
 def stop_prefill(requests, one, before, r):
     """Take a request out of the list of prefills; `before` is its predecessor there, -1 for none."""
     after = requests[r, NEXT_PREFILL]
@@ -101,7 +101,7 @@ def stop_prefill(requests, one, before, r):
     one[PREFILLING] -= 1
 
 
-@lean_kernel
+@inner_kernel
 def stop_last_prefill(requests, one):
     """Take the last request out of the list of prefills."""
     before, r = np.int64(-1), one[PREFILL_HEAD]

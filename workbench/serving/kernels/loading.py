@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import caches, enter, touch
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL
 from workbench.serving.kernels.routing import hand_out
@@ -12,6 +12,7 @@ from workbench.serving.kernels.scaled_layout import (
     DRAINING,
     DRAM_S,
     FIXED_S,
+    HITS,
     HOST_OF,
     LOAD,
     LOADED_AT,
@@ -23,6 +24,7 @@ from workbench.serving.kernels.scaled_layout import (
     SOURCE,
     SSD_END_S,
     STARTING,
+    TARGETS,
     TIER,
     UP_STATE,
     WARM,
@@ -42,14 +44,14 @@ from workbench.serving.policy.scalers import (
 )
 
 
-@lean_kernel
+@inner_kernel
 def look_up(state, scaled, m, now_s):
     """Note which hosts cache a model."""
-    for h in range(scaled.hits.size):
-        scaled.hits[h] = 1 if caches(state, scaled, h, m, now_s) else 0
+    for h in range(scaled.hosts.shape[0]):
+        scaled.lists[HITS, h] = 1 if caches(state, scaled, h, m, now_s) else 0
 
 
-@lean_kernel
+@inner_kernel
 def sources_of(scaled, router, m, operation):
     """How many rows of a model have had its weights since before an operation."""
     count = 0
@@ -61,7 +63,7 @@ def sources_of(scaled, router, m, operation):
     return count
 
 
-@lean_kernel
+@inner_kernel
 def begin_loads(scaled, router, m, count, now_s):
     """Begin the loads of the first `count` targets, rows of a model that are starting; see `look_up` for what hits."""
     sources, group = 0, count
@@ -72,11 +74,11 @@ def begin_loads(scaled, router, m, count, now_s):
     for first in range(0, count, group):
         many = min(group, count - first)
         for i in range(many):
-            _begin(scaled, m, scaled.targets[first + i], sources, many, i, now_s)
+            _begin(scaled, m, scaled.lists[TARGETS, first + i], sources, many, i, now_s)
         scaled.counts[OPERATIONS] += 1
 
 
-@lean_kernel
+@inner_kernel
 def _begin(scaled, m, j, sources, many, i, now_s):
     row, times, reals, kind = scaled.rows[j], scaled.times[j], scaled.reals[m], scaled.models[m, SOURCE]
     h, begun_s = row[HOST_OF], now_s + reals[CONTROL_S]
@@ -87,7 +89,7 @@ def _begin(scaled, m, j, sources, many, i, now_s):
     elif sources > 0:
         table = scaled.multicast_s[m, min(sources, scaled.multicast_s.shape[1]) - 1, many - 1]
         row[TIER], times[READY_S] = MULTICAST_TIER, begun_s + table[i]
-    elif kind == ALL_CACHED or scaled.hits[h] == 1:
+    elif kind == ALL_CACHED or scaled.lists[HITS, h] == 1:
         row[TIER], times[READY_S] = DRAM_TIER, begun_s + times[DRAM_S]
     else:
         row[TIER], times[READY_S] = SSD_TIER, np.inf
@@ -100,7 +102,7 @@ def _begin(scaled, m, j, sources, many, i, now_s):
     scaled.counts[LOADS_USED] = entry + 1
 
 
-@lean_kernel
+@inner_kernel
 def come_up(state, scaled, router, chooser, j, now_s):
     """A row has its weights: it is up, and the router hands out. False if the policy chose what was not offered."""
     row, m = scaled.rows[j], state.instances[j, MODEL]
@@ -113,7 +115,7 @@ def come_up(state, scaled, router, chooser, j, now_s):
     return hand_out(state, router, chooser, m, now_s)
 
 
-@lean_kernel
+@inner_kernel
 def complete(state, scaled, router, chooser, now_s):
     """End the reads that are due and let rows that are ready come up. False if the policy chose wrongly."""
     for h in range(scaled.hosts.shape[0]):
@@ -129,7 +131,7 @@ def complete(state, scaled, router, chooser, now_s):
     return True
 
 
-@lean_kernel
+@inner_kernel
 def begin_again(state, scaled, router, m, now_s):
     """Begin the loads of multicasts of a model anew that have lost all their sources, operation by operation."""
     while True:
@@ -146,7 +148,7 @@ def begin_again(state, scaled, router, m, now_s):
         begin_loads(scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
 
 
-@lean_kernel
+@inner_kernel
 def _targets_of(scaled, router, m, operation):
     """Fill the targets with the rows that an operation still has to load, in its order; how many there are."""
     count = 0
@@ -155,9 +157,9 @@ def _targets_of(scaled, router, m, operation):
         row = scaled.rows[j]
         if row[ROW_STATE] == STARTING and row[TIER] == MULTICAST_TIER and row[OPERATION] == operation:
             place = count
-            while place > 0 and scaled.rows[scaled.targets[place - 1], LOAD] > row[LOAD]:
-                scaled.targets[place] = scaled.targets[place - 1]
+            while place > 0 and scaled.rows[scaled.lists[TARGETS, place - 1], LOAD] > row[LOAD]:
+                scaled.lists[TARGETS, place] = scaled.lists[TARGETS, place - 1]
                 place -= 1
-            scaled.targets[place] = j
+            scaled.lists[TARGETS, place] = j
             count += 1
     return count

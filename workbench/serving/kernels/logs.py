@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel, lean_kernel
 from workbench.serving.kernels.layout import (
     FIRST_PAGE,
     ITERATION,
@@ -16,7 +16,7 @@ from workbench.serving.kernels.layout import (
 )
 
 
-@lean_kernel
+@inner_kernel
 def shortage(state, one, rows):
     """Which log has no room for one more step of an instance and so many more rows, 0 for none."""
     if one[PLACE] == PAGE_STEPS and state.shared[PAGES_USED] == state.pages.shape[0]:
@@ -26,7 +26,7 @@ def shortage(state, one, rows):
     return 0
 
 
-@lean_kernel
+@inner_kernel
 def log_end(state, one, end_s):
     """Write the end of a step down; there must be room."""
     place = one[PLACE]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, MODEL, OUTSTANDING
 from workbench.serving.kernels.loading import begin_loads, come_up, look_up
 from workbench.serving.kernels.routing import hand_out
@@ -11,18 +11,21 @@ from workbench.serving.kernels.scaled_layout import (
     DOWN_STEP,
     DRAINING,
     EMPTY,
+    HITS,
     HOST_OF,
+    OCCUPANT,
     PLACE_OF,
     READY_S,
     ROW_STATE,
     STARTING,
+    TARGETS,
     UP_STATE,
     WARM,
     WARM_SINCE_S,
 )
 
 
-@lean_kernel
+@inner_kernel
 def grow(state, scaled, router, chooser, m, need, now_s):
     """Bring so many more rows of a model up or on their way, or as many as there are. False for a wrong choice."""
     while need > 0:
@@ -36,31 +39,31 @@ def grow(state, scaled, router, chooser, m, need, now_s):
     if need == 0:
         return True
     look_up(state, scaled, m, now_s)
-    count = 0
+    count = np.int64(0)
     for hit in range(1, -1, -1):
         for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
             j = router.members[k]
             row = scaled.rows[j]
-            free = row[ROW_STATE] == EMPTY and scaled.occupant[row[PLACE_OF]] < 0
-            if free and count < need and scaled.hits[row[HOST_OF]] == hit:
+            free = row[ROW_STATE] == EMPTY and scaled.lists[OCCUPANT, row[PLACE_OF]] < 0
+            if free and count < need and scaled.lists[HITS, row[HOST_OF]] == hit:
                 count = _choose(state, scaled, j, count, now_s)
     while count < need:
         j = _one_to_displace(state, scaled, router, m)
         if j < 0:
             break
-        leave(state, scaled, scaled.occupant[scaled.rows[j, PLACE_OF]], now_s)
+        leave(state, scaled, scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]], now_s)
         count = _choose(state, scaled, j, count, now_s)
     if count == 0:
         return True
     begin_loads(scaled, router, m, count, now_s)
     for i in range(count):
-        j = scaled.targets[i]
+        j = scaled.lists[TARGETS, i]
         if scaled.times[j, READY_S] <= now_s and not come_up(state, scaled, router, chooser, j, now_s):
             return False
     return True
 
 
-@lean_kernel
+@inner_kernel
 def _one_to_revive(state, scaled, router, m):
     """The draining row with the fewest blocks in use, else the first warm one; -1 for none."""
     best, fewest = np.int64(-1), np.int64(0)
@@ -77,22 +80,22 @@ def _one_to_revive(state, scaled, router, m):
     return best
 
 
-@lean_kernel
+@inner_kernel
 def _choose(state, scaled, j, count, now_s):
     """Make a row the next target."""
     change(state, scaled, j, STARTING, now_s)
-    scaled.occupant[scaled.rows[j, PLACE_OF]] = j
-    scaled.targets[count] = j
+    scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]] = j
+    scaled.lists[TARGETS, count] = j
     return count + 1
 
 
-@lean_kernel
+@inner_kernel
 def _one_to_displace(state, scaled, router, m):
     """A row of the model whose place has been warm for another model the longest; -1 for none."""
     best, victim = np.int64(-1), np.int64(-1)
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
         j = router.members[k]
-        other = scaled.occupant[scaled.rows[j, PLACE_OF]]
+        other = scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]]
         if other < 0 or scaled.rows[other, ROW_STATE] != WARM or state.instances[other, MODEL] == m:
             continue
         since_s = scaled.times[other, WARM_SINCE_S]
@@ -105,7 +108,7 @@ def _one_to_displace(state, scaled, router, m):
     return best
 
 
-@lean_kernel
+@inner_kernel
 def shrink(state, scaled, router, m, surplus, now_s):
     """Drain rows of a model that are up, those with the fewest requests first, of these the last one."""
     for _ in range(min(surplus, scaled.models[m, DOWN_STEP])):

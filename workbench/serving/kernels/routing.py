@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import (
     BEGIN,
     BEHIND,
@@ -30,7 +30,7 @@ from workbench.serving.kernels.lists import queue_last
 from workbench.serving.policy.dispatch import choose
 
 
-@lean_kernel
+@inner_kernel
 def wait_at_router(state, router, m, r):
     """Put a request at the end of its model's line."""
     line = router.lines[m]
@@ -44,7 +44,7 @@ def wait_at_router(state, router, m, r):
     line[WAITING_TOKENS] += state.requests[r, NEED]
 
 
-@lean_kernel
+@inner_kernel
 def candidates(state, router, m, r):
     """Fill the scratch arrays with the instances that can take a request now; how many there are."""
     tokens = state.requests[r, PROMPT] + state.requests[r, OUTPUT]
@@ -59,7 +59,7 @@ def candidates(state, router, m, r):
     return count
 
 
-@lean_kernel
+@inner_kernel
 def give(state, j, r, now_s):
     """Give a request to an instance that has been brought up to now."""
     one = state.instances[j]
@@ -71,7 +71,7 @@ def give(state, j, r, now_s):
         state.reals[j, BOUNDARY] = now_s
 
 
-@lean_kernel
+@inner_kernel
 def hand_out(state, router, chooser, m, now_s):
     """Give requests from the head of a model's line to instances while there is one that can take the head.
 
@@ -100,7 +100,7 @@ def hand_out(state, router, chooser, m, now_s):
     return True
 
 
-@lean_kernel
+@inner_kernel
 def next_release(state, router, m):
     """The first instant at which an instance that is full is done with somebody; infinity if none is."""
     soonest = np.inf

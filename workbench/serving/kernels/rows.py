@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import make_room, touch
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL, UP
 from workbench.serving.kernels.scaled_layout import (
@@ -12,6 +12,7 @@ from workbench.serving.kernels.scaled_layout import (
     HOST_OF,
     KEEP_S,
     LOADED_AT,
+    OCCUPANT,
     OPERATION,
     PLACE_OF,
     ROW_STATE,
@@ -25,7 +26,7 @@ from workbench.serving.kernels.scaled_layout import (
 from workbench.serving.policy.scalers import MULTICAST_TIER
 
 
-@lean_kernel
+@inner_kernel
 def change(state, scaled, j, new, now_s):
     """Give a row a new state and log it."""
     row, entry = scaled.rows[j], scaled.counts[STATES_USED]
@@ -39,17 +40,17 @@ def change(state, scaled, j, new, now_s):
     state.instances[j, UP] = 1 if new == UP_STATE else 0
 
 
-@lean_kernel
+@inner_kernel
 def leave(state, scaled, j, now_s):
     """A warm row becomes empty."""
     h, m = scaled.rows[j, HOST_OF], state.instances[j, MODEL]
     change(state, scaled, j, EMPTY, now_s)
-    scaled.occupant[scaled.rows[j, PLACE_OF]] = -1
+    scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]] = -1
     touch(scaled, h, m, now_s)
     make_room(state, scaled, h, now_s)
 
 
-@lean_kernel
+@inner_kernel
 def newest_operation(scaled, router, m):
     """The last multicast of a model that still runs, -1 for none: rows loaded before it are its sources."""
     newest = np.int64(-1)
@@ -60,13 +61,13 @@ def newest_operation(scaled, router, m):
     return newest
 
 
-@lean_kernel
+@inner_kernel
 def is_source(state, scaled, router, j):
     """Whether a multicast that still runs takes weights from a row."""
     return scaled.rows[j, LOADED_AT] <= newest_operation(scaled, router, state.instances[j, MODEL])
 
 
-@lean_kernel
+@inner_kernel
 def become_warm(state, scaled, router, j, now_s):
     """A row that has nothing left to do stays with its weights, for as long as they are kept."""
     change(state, scaled, j, WARM, now_s)
@@ -76,7 +77,7 @@ def become_warm(state, scaled, router, j, now_s):
         leave(state, scaled, j, now_s)
 
 
-@lean_kernel
+@inner_kernel
 def expire(state, scaled, router, now_s):
     """Warm rows whose time is over become empty, unless they are in use as sources."""
     for j in range(scaled.rows.shape[0]):

@@ -1,6 +1,6 @@
 """What an autoscaler sees of its model, and how many instances it therefore wants."""
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import (
     BEGIN,
     BEHIND,
@@ -42,7 +42,7 @@ from workbench.serving.policy.scalers import BACKLOG
 from workbench.serving.policy.scaling import decide
 
 
-@lean_kernel
+@inner_kernel
 def sample(state, scaled, router, m):
     """Note the load of a model at this tick; its instances have been brought up to now."""
     seen, line = scaled.samples[scaled.counts[TICK] % scaled.samples.shape[0], m], router.lines[m]
@@ -58,7 +58,7 @@ def sample(state, scaled, router, m):
     scaled.models[m, ARRIVED] = 0
 
 
-@lean_kernel
+@inner_kernel
 def prompt_tokens(state, one):
     """Tokens of an instance's requests that are still to be prefilled."""
     requests, tokens = state.requests, 0
@@ -73,7 +73,7 @@ def prompt_tokens(state, one):
     return tokens
 
 
-@lean_kernel
+@inner_kernel
 def count_rows(scaled, router, m, row_state):
     """How many rows of a model are in a state."""
     count = 0
@@ -83,7 +83,7 @@ def count_rows(scaled, router, m, row_state):
     return count
 
 
-@lean_kernel
+@inner_kernel
 def wanted(scaled, router, m, now_s):
     """How many instances of a model should be up or starting after this tick; logged."""
     tick, model = scaled.counts[TICK], scaled.models[m]
@@ -103,7 +103,7 @@ def wanted(scaled, router, m, now_s):
     return want
 
 
-@lean_kernel
+@inner_kernel
 def steadied(wants, m, tick, n, up_ticks, down_ticks):
     """What is wanted if it has been more, or less, than `n` at so many ticks in a row, this one included; else `n`.
 

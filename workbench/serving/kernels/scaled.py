@@ -35,18 +35,19 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     counts[at.QUIET_ENOUGH] = scrape + up_ticks.max() + down_ticks.max() + 1
     clock = np.full(at.CLOCK_SIZE, np.inf)
     clock[at.TICK_S], clock[at.LAST_S] = tick_s, 0
-    occupant = np.full(place.max() + 1, -1)
-    occupant[place[start_state == at.UP_STATE]] = np.flatnonzero(start_state == at.UP_STATE)
+    places = place.max() + 1
+    lists = np.full((at.LISTS, 1 + max(n, hosts, places)), -1)
+    up = np.flatnonzero(start_state == at.UP_STATE)
+    lists[at.OCCUPANT, place[up]] = up
+    for by, begin, where, count in ((at.AT_PLACE, at.PLACE_AT, place, places), (at.AT_HOST, at.HOST_AT, host, hosts)):
+        lists[by, :n] = np.argsort(where, kind="stable")
+        lists[begin, : count + 1] = np.searchsorted(np.sort(where), np.arange(count + 1))
     used_s = np.where((cached == 1) & (size <= room[:, None]), 0.0, np.nan)
-    at_place, at_host = (np.argsort(where, kind="stable") for where in (place, host))
     scaled = Scaled(
         rows=rows, times=times, hosts=nodes, used_s=used_s, models=models, reals=reals, multicast_s=multicast_s,
         samples=np.zeros((scrape + 1, m, at.SAMPLE_SIZE), np.int64),
         wants=np.zeros((max(up_ticks.max(), down_ticks.max()), m), np.int64),
-        counts=counts, clock=clock, at_place=at_place, at_host=at_host,
-        place_at=np.searchsorted(place[at_place], np.arange(occupant.size + 1)),
-        host_at=np.searchsorted(host[at_host], np.arange(hosts + 1)),
-        occupant=occupant, targets=np.zeros(n, np.int64), hits=np.zeros(hosts, np.int64),
+        counts=counts, clock=clock, lists=lists,
         states=np.empty((16 * n + 256, 3)), loads=np.empty((4 * n + 64, 8)), ticks=np.empty((m + 256, 4)),
     )  # fmt: skip
     for h in range(hosts):

@@ -70,18 +70,13 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
             now_s = min(now_s, clock[NEXT_DRAINED_S])
         else:
             clock[NEXT_DRAINED_S] = np.inf
+        # All models are brought up to now, or the one that a request comes for, or one after the other at the end.
+        first, behind, to_s, r = 0, router.lines.shape[0], now_s, place[ARRIVAL]
         if now_s > until_s or now_s == np.inf:
-            m = place[CLOSING]
-            if m == router.lines.shape[0]:
+            if place[CLOSING] == behind:
                 return FINISHED
-            stop = settle(state, router, chooser, m, beyond_s)
-            if stop != 0:
-                return stop
-            if not log_rest(state, router, m):
-                return ROWS_SHORT
-            place[CLOSING] += 1
-            continue
-        if returns <= now_s:
+            kind, first, behind, to_s = CLOSING, place[CLOSING], place[CLOSING] + 1, beyond_s
+        elif returns <= now_s:
             kind = RECOVERY
         elif fails <= now_s:
             kind = FAILURE
@@ -92,36 +87,35 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
         elif ticks <= now_s:
             kind = TICKED
         elif arrives <= now_s:
-            kind = ARRIVAL
-        else:
-            kind = DRAINED
-
-        if kind == ARRIVAL:
-            r = place[ARRIVAL]
-            m = np.int64(state.requests[r, REQUEST_MODEL])
-            if not fits_somewhere(state, router, m, state.requests[r, PROMPT] + state.requests[r, OUTPUT]):
+            first = np.int64(state.requests[r, REQUEST_MODEL])
+            kind, behind = ARRIVAL, first + 1
+            if not fits_somewhere(state, router, first, state.requests[r, PROMPT] + state.requests[r, OUTPUT]):
                 state.requests[r, STATUS] = REJECTED
                 place[ARRIVAL] += 1
                 continue
-            stop = settle(state, router, chooser, m, now_s)
+        else:
+            kind = DRAINED
+        for m in range(first, behind):
+            stop = settle(state, router, chooser, m, to_s)
             if stop != 0:
                 return stop
-            wait_at_router(state, router, m, r)
-            scaled.models[m, ARRIVED] += 1
+
+        if kind == CLOSING:
+            if not log_rest(state, router, first):
+                return ROWS_SHORT
+            place[CLOSING] += 1
+            continue
+        clock[LAST_S] = now_s
+        if kind == ARRIVAL:
+            wait_at_router(state, router, first, r)
+            scaled.models[first, ARRIVED] += 1
             place[ARRIVAL] += 1
-            clock[LAST_S] = now_s
-            if not hand_out(state, router, chooser, m, now_s):
+            if not hand_out(state, router, chooser, first, now_s):
                 return BAD_CHOICE
             continue
-
-        for m in range(router.lines.shape[0]):
-            stop = settle(state, router, chooser, m, now_s)
-            if stop != 0:
-                return stop
         stop = shortage_of_any(state, scaled)
         if stop != 0:
             return stop
-        clock[LAST_S] = now_s
         right = True
         if kind == RECOVERY:
             recover(state, scaled, failing[order[place[RECOVERY]]], now_s)

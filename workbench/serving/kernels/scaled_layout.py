@@ -20,8 +20,8 @@ READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
 takes from the host's memory."""
 ROW_TIMES_SIZE = 4
 
-EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD = range(6)
-"""What `ROW_STATE` holds."""
+EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD = np.arange(6)
+"""What `ROW_STATE` holds; as numpy's numbers, because numba would compile a function anew for each plain constant."""
 
 # One host; float64.
 SSD_RATE, CACHE_BYTES, SSD_CHANGED_S, SSD_END_S = 0, 1, 2, 3
@@ -47,6 +47,13 @@ TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S = range(5)
 """Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event."""
 CLOCK_SIZE = 5
 
+# Lists of whole numbers, one row each.
+AT_PLACE, AT_HOST, PLACE_AT, HOST_AT = 0, 1, 2, 3
+"""The rows by place and by host, in index order, and where those of each place and of each host begin."""
+OCCUPANT, TARGETS, HITS = 4, 5, 6
+"""The row of each place that is not empty, -1 for none; scratch: rows chosen to start, which hosts cache the model."""
+LISTS = 7
+
 LOGS_SHORT = 4
 """What the event loop says, beside the codes of `layout`, when the logs here are too short."""
 
@@ -63,10 +70,7 @@ class Scaled(NamedTuple):
         samples: int64[scrape + 1, M, 5], ring of the last loads.
         wants: int64[W, M], ring of the last bounded decisions.
         counts, clock: int64[9], float64[5].
-        at_place, at_host: int64[N] each, the rows by place and by host in index order, and
-        place_at, host_at: int64[P + 1], int64[H + 1], where each place's and host's begin.
-        occupant: int64[P], the row of a place that is not empty, -1 for none.
-        targets, hits: int64[N] and int64[H] scratch: rows chosen to start, whether hosts cache the model.
+        lists: int64[7, L], whole numbers by place, host or row.
         states, loads, ticks: float64[.., 3], [.., 8], [.., 4], the logs.
     """
 
@@ -81,13 +85,7 @@ class Scaled(NamedTuple):
     wants: np.ndarray
     counts: np.ndarray
     clock: np.ndarray
-    at_place: np.ndarray
-    at_host: np.ndarray
-    place_at: np.ndarray
-    host_at: np.ndarray
-    occupant: np.ndarray
-    targets: np.ndarray
-    hits: np.ndarray
+    lists: np.ndarray
     states: np.ndarray
     loads: np.ndarray
     ticks: np.ndarray

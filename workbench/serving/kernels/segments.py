@@ -1,17 +1,17 @@
 """Segments: runs of consecutive iterations in which a request emitted one token each."""
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import MADE, ROWS_USED, SEGMENT_FROM, SEGMENT_INDEX, SEGMENT_ROW
 
 
-@lean_kernel
+@inner_kernel
 def open_segment(requests, r, iteration, index):
     """From this iteration on a request emits a token in each; the first has this index."""
     requests[r, SEGMENT_FROM] = iteration
     requests[r, SEGMENT_INDEX] = index
 
 
-@lean_kernel
+@inner_kernel
 def close_segment(state, j, r):
     """Log the open segment of a request on instance `j`, if there is one; its tokens must be counted up to now."""
     requests, rows = state.requests, state.rows

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.advancing import advance
 from workbench.serving.kernels.ending import end
 from workbench.serving.kernels.layout import (
@@ -24,7 +24,7 @@ from workbench.serving.kernels.layout import (
 from workbench.serving.kernels.routing import hand_out, next_release
 
 
-@lean_kernel
+@inner_kernel
 def settle(state, router, chooser, m, to_s):
     """Do everything that happens on a model's instances before `to_s`; 0, or why it stopped.
 
@@ -52,7 +52,7 @@ def settle(state, router, chooser, m, to_s):
             return BAD_CHOICE
 
 
-@lean_kernel
+@inner_kernel
 def bring_up(state, router, m, to_s, ahead):
     """Advance a model's instances: with `ahead` 1 only the full ones, each up to its next release."""
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
@@ -66,7 +66,7 @@ def bring_up(state, router, m, to_s, ahead):
     return 0
 
 
-@lean_kernel
+@inner_kernel
 def end_all(state, router, m, now_s):
     """End the steps of a model's instances that end now, once the logs have room for all of them."""
     rows = 0

@@ -2,43 +2,51 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
-from workbench.serving.kernels.scaled_layout import LEFT_BYTES, ON_SSD, SSD_CHANGED_S, SSD_END_S, SSD_RATE
+from workbench.jit import inner_kernel
+from workbench.serving.kernels.scaled_layout import (
+    AT_HOST,
+    HOST_AT,
+    LEFT_BYTES,
+    ON_SSD,
+    SSD_CHANGED_S,
+    SSD_END_S,
+    SSD_RATE,
+)
 
 
-@lean_kernel
+@inner_kernel
 def _reads(scaled, h):
     count = 0
-    for k in range(scaled.host_at[h], scaled.host_at[h + 1]):
-        count += scaled.rows[scaled.at_host[k], ON_SSD]
+    for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
+        count += scaled.rows[scaled.lists[AT_HOST, k], ON_SSD]
     return count
 
 
-@lean_kernel
+@inner_kernel
 def _least_left(scaled, h):
     """The row with the fewest bytes to read; -1 if none reads."""
     least = np.int64(-1)
-    for k in range(scaled.host_at[h], scaled.host_at[h + 1]):
-        j = scaled.at_host[k]
+    for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
+        j = scaled.lists[AT_HOST, k]
         if scaled.rows[j, ON_SSD] == 1 and (least < 0 or scaled.times[j, LEFT_BYTES] < scaled.times[least, LEFT_BYTES]):
             least = j
     return least
 
 
-@lean_kernel
+@inner_kernel
 def _count_down(scaled, h, now_s):
     """What has been read since the last change is no longer left."""
     host, count = scaled.hosts[h], _reads(scaled, h)
     if count > 0:
         read = (host[SSD_RATE] / count) * (now_s - host[SSD_CHANGED_S])
-        for k in range(scaled.host_at[h], scaled.host_at[h + 1]):
-            j = scaled.at_host[k]
+        for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
+            j = scaled.lists[AT_HOST, k]
             if scaled.rows[j, ON_SSD] == 1:
                 scaled.times[j, LEFT_BYTES] = max(0.0, scaled.times[j, LEFT_BYTES] - read)
     host[SSD_CHANGED_S] = now_s
 
 
-@lean_kernel
+@inner_kernel
 def _foresee(scaled, h):
     """Work out when the next read ends."""
     host, count, j = scaled.hosts[h], _reads(scaled, h), _least_left(scaled, h)
@@ -47,7 +55,7 @@ def _foresee(scaled, h):
         host[SSD_END_S] = host[SSD_CHANGED_S] + scaled.times[j, LEFT_BYTES] / (host[SSD_RATE] / count)
 
 
-@lean_kernel
+@inner_kernel
 def begin_read(scaled, h, j, size, now_s):
     """A row begins to read its weights; no read of the host ends at this very instant any more."""
     _count_down(scaled, h, now_s)
@@ -57,7 +65,7 @@ def begin_read(scaled, h, j, size, now_s):
     scaled.hosts[h, SSD_END_S] = max(scaled.hosts[h, SSD_END_S], np.nextafter(now_s, np.inf))
 
 
-@lean_kernel
+@inner_kernel
 def drop_read(scaled, h, j, now_s):
     """A row stops reading, done or not."""
     _count_down(scaled, h, now_s)
@@ -65,7 +73,7 @@ def drop_read(scaled, h, j, now_s):
     _foresee(scaled, h)
 
 
-@lean_kernel
+@inner_kernel
 def end_read(scaled, h, now_s):
     """End the read that is due now; whose it was."""
     j = _least_left(scaled, h)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.blocks import grow, take_blocks
 from workbench.serving.kernels.decoding import begin_decoding, count_all_up
 from workbench.serving.kernels.layout import (
@@ -54,14 +54,14 @@ from workbench.serving.kernels.segments import close_segment, open_segment
 from workbench.serving.kernels.step_time import step_seconds
 
 
-@lean_kernel
+@inner_kernel
 def blocks_to_admit(requests, one, r):
     """KV blocks that a queued request takes when it is admitted."""
     tokens = requests[r, NEED] if one[RESERVE] == 0 else requests[r, PROMPT] + requests[r, OUTPUT]
     return (tokens + one[BLOCK] - 1) // one[BLOCK]
 
 
-@lean_kernel
+@inner_kernel
 def admit(state, one, now_s):
     """Admit from the head of the queue while slots and blocks are free."""
     requests = state.requests
@@ -80,7 +80,7 @@ def admit(state, one, now_s):
             state.moments[r, WAIT_S] = now_s - state.moments[r, ARRIVAL_S]
 
 
-@lean_kernel
+@inner_kernel
 def leave_out(state, j, one):
     """Let the first admitted of those that decode take part, as many as the budget allows, and leave the others out."""
     requests = state.requests
@@ -98,7 +98,7 @@ def leave_out(state, j, one):
     one[BROKEN] = 1
 
 
-@lean_kernel
+@inner_kernel
 def break_segments(state, j, one):
     """Close the segments of all that decode, because they sit this step out."""
     requests = state.requests
@@ -114,7 +114,7 @@ def break_segments(state, j, one):
     one[BROKEN] = 1
 
 
-@lean_kernel
+@inner_kernel
 def mend_segments(state, one):
     """Open the segments of all that take part in a decode step again."""
     requests = state.requests
@@ -126,7 +126,7 @@ def mend_segments(state, one):
     one[BROKEN] = 0
 
 
-@lean_kernel
+@inner_kernel
 def start(state, j, now_s):
     """Start a step on an instance that is up and has none in progress; without requests it stays idle."""
     requests, one, times = state.requests, state.instances[j], state.reals[j]

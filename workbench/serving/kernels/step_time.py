@@ -1,10 +1,10 @@
 """Seconds of one step, in the order of operations that both backends share bit for bit."""
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import FORM
 
 
-@lean_kernel
+@inner_kernel
 def step_seconds(numbers, prompt, pairs, context, batch):
     """The larger of two rows of coefficients.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.jit import lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import MODEL, OUTSTANDING, WAITING
 from workbench.serving.kernels.resizing import grow, shrink
 from workbench.serving.kernels.sampling import count_rows, sample, wanted
@@ -20,7 +20,7 @@ from workbench.serving.kernels.scaled_layout import (
 )
 
 
-@lean_kernel
+@inner_kernel
 def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
     """Look at every model and decide, unless all requests are done. False if the policy chose what was not offered."""
     counts, models, n = scaled.counts, scaled.models.shape[0], scaled.rows.shape[0]
@@ -51,7 +51,7 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
     return True
 
 
-@lean_kernel
+@inner_kernel
 def nothing_pending(state, scaled):
     """Whether no row is starting and no warm one will expire."""
     for j in range(scaled.rows.shape[0]):

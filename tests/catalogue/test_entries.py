@@ -114,7 +114,31 @@ def test_a_simulated_share_comes_from_the_simulator(monkeypatch):
         assert other["kept"] == pytest.approx(one["kept"] / (1 if one["slow_share"] == 1 else 3)), one
 
 
-@pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id != SHARES])
+PROMISES = ("blitzscale/fig3", "serving/startup-cliff", "serving/detection")
+
+
+@pytest.mark.parametrize("id", PROMISES)
+def test_promises_kept_come_from_the_simulator(id, monkeypatch):
+    """A simulator whose first tokens come an hour later keeps no promise."""
+    module = sys.modules["workbench.catalogue.serving.bursts"]
+    true = module.simulate
+
+    def simulator(lowered):
+        run = true(lowered)
+        return run._replace(first_token_s=run.first_token_s + 3600.0, finish_s=run.finish_s + 3600.0)
+
+    entry = spec.find(id)
+    before = running.run(entry, {}, backends="simpy", quick=True).tables["kept"]
+    monkeypatch.setattr(module, "simulate", simulator)
+    after = running.run(entry, {}, backends="simpy", quick=True).tables["kept"]
+    assert before["ttft_kept"].min() > 0
+    assert after["ttft_kept"].max() == 0
+
+
+WITHOUT_SECONDS = (SHARES, *PROMISES)
+
+
+@pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id not in WITHOUT_SECONDS])
 def test_a_simulated_number_comes_from_the_simulator(id, monkeypatch):
     """A simulator that gives three times as much shows in every number of its units that is labelled so."""
     entry = spec.find(id)

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from workbench.catalogue.judging import Draft
 from workbench.results import Reading, Verdict
 
+KEEPING = "nothing but the keep-alive changes from point to point"
 
-def monotone(draft: Draft, claim: str, runs: Sequence[Sequence[float]], *, falling: bool = False) -> Verdict:
-    """Whether the values of every run only rise (or fall); one list a replication."""
+
+def monotone(
+    draft: Draft, claim: str, runs: Sequence[Sequence[float]], *, falling: bool = False, blame: str = KEEPING
+) -> Verdict:
+    """Whether the values of every run (a replication each) only rise, or fall; `blame` is what else may move them."""
     steps = [list(itertools.pairwise(run)) for run in runs]
     wrong = sum(a < b if falling else a > b for run in steps for a, b in run)
     reading: Reading = "differs" if wrong else "reproduced"
@@ -16,7 +20,7 @@ def monotone(draft: Draft, claim: str, runs: Sequence[Sequence[float]], *, falli
     if not draft.comparable:
         reading, reason = "not comparable", draft.reason
     elif wrong:
-        reason += ". Assumed here: nothing but the keep-alive changes from point to point"
+        reason += f". Assumed here: {blame}"
     return Verdict(
         claim=claim,
         published="falls" if falling else "rises",

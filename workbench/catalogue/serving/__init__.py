@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("load_time", "replay_validation", "throughput"):
+for _name in ("load_time", "replay_validation", "startup_cliff", "detection", "throughput"):
     import_module(f"{__name__}.{_name}")

@@ -19,7 +19,12 @@ def read(path):
 
 
 def test_the_notebooks_are_found():
-    assert [path.name for path in NOTEBOOKS][:3] == ["00-start.ipynb", "01-moving-weights.ipynb", "02-waiting.ipynb"]
+    assert [path.name for path in NOTEBOOKS][:4] == [
+        "00-start.ipynb",
+        "01-moving-weights.ipynb",
+        "02-waiting.ipynb",
+        "03-serving-a-burst.ipynb",
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

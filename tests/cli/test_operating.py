@@ -27,8 +27,8 @@ def trace(tmp_path):
 def test_simulate_prints_saves_and_traces(capsys, tmp_path, trace):
     arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", "--hosts", 1]
     code, out, err = run(
-        capsys, "simulate", "fixed@half", *arguments, *PROMISE, "--policy", "dispatch=random", "--out", tmp_path / "run", "--chrome-trace",
-        tmp_path / "run.json",
+        capsys, "simulate", "fixed@half", *arguments, *PROMISE, "--policy", "dispatch=random", "--out",
+        tmp_path / "run", "--chrome-trace", tmp_path / "run.json",
     )  # fmt: skip
     assert (code, err) == (0, "")
     saved = wb.load(tmp_path / "run")

@@ -149,7 +149,7 @@ def detection(outcome: Outcome, panel: str | None = None) -> Canvas:
             scatter(
                 [f"{value:g}" for value in both], [f"{value:g}" for value in both], mode="lines+markers",
                 name="detection takes as long as loading", line={"color": "white", "width": 2},
-                marker={"color": "white", "size": 7, "line": {"color": GREY, "width": 1}},
+                marker={"color": "white", "size": 26, "symbol": "circle-open", "line": {"width": 2}},
             ),
             row=row,
         )  # fmt: skip

@@ -41,7 +41,8 @@ class Browser:
             layout=w.Layout(width="calc(100% - 4px)"), style={"description_width": "initial"},
         )  # fmt: skip
         self._built = built
-        self._close_shown = _nothing
+        self._shown: Explorer | None = None
+        self._close_shown, self._close_before = _nothing, _nothing
         self._message = w.HTML()
         self._place = w.VBox(layout=w.Layout(width="100%"))
         self._pick = guard(self._message, threading.RLock())(self._show)
@@ -51,12 +52,15 @@ class Browser:
         self._pick(None)
 
     def _show(self, _change) -> None:
-        self._close_shown()
-        self._close_shown, self._place.children = _nothing, ()
+        if self._shown is not None:
+            self._shown.stop()
+        self._place.children = ()
+        self._close_before()  # a page may still be answering what was just shown: that is closed one pick later
+        self._close_before, self._close_shown, self._shown = self._close_shown, _nothing, None
         row = self._rows[self.select.value]
         if row["experiment"] in self._built:
-            explorer = Explorer(spec.find(row["experiment"]), {})
-            shown, self._close_shown = explorer.widget, explorer.close
+            self._shown = Explorer(spec.find(row["experiment"]), {})
+            shown, self._close_shown = self._shown.widget, self._shown.close
         else:
             shown = w.HTML(_why_not(row))
             self._close_shown = partial(close_tree, shown)

@@ -59,9 +59,13 @@ class Explorer:
         """Wait until what a button started has ended (for scripts and tests)."""
         self._background.wait(timeout_s)
 
-    def close(self) -> None:
-        """Stop what is running, show nothing of it any more, and give back every widget."""
+    def stop(self) -> None:
+        """Stop what is running, and show nothing of it any more."""
         self._background.overtake()
+
+    def close(self) -> None:
+        """Stop, and give back every widget."""
+        self.stop()
         close_tree(self.widget)
 
     def _instant(self) -> tuple[str, ...]:

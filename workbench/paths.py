@@ -2,9 +2,10 @@
 
 import os
 import secrets
+import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from workbench.errors import UserError
@@ -78,16 +79,46 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def folder_beside(path: Path) -> Path:
-    """A new, empty folder next to a path, to be filled and then renamed to it.
+def aside(path: Path) -> Path:
+    """Where the earlier folder of a path stands while a new one takes its place."""
+    return path.parent / f".{path.name}.old"
+
+
+@contextmanager
+def folder_atomic(path: Path) -> Iterator[Path]:
+    """A new, empty folder next to a path, to be filled; it takes the path's place whole at the end, or not at all.
+
+    A run that is killed between the two renames leaves the earlier folder whole, at `aside(path)`.
 
     Raises:
         UserError: nothing can be written there.
     """
     try:
-        return Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=make_folder(path.parent)))
+        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=make_folder(path.parent)))
     except OSError as error:
         raise _unwritable(path.parent, error) from None
+    try:
+        yield beside
+        beside.chmod(0o755)
+        _take_place(beside, path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _take_place(beside: Path, path: Path) -> None:
+    if not path.exists():
+        beside.rename(path)
+        return
+    old = aside(path)
+    shutil.rmtree(old, ignore_errors=True)  # left by a save that was killed after the new folder was in place
+    path.rename(old)
+    try:
+        beside.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    shutil.rmtree(old)
 
 
 def _unwritable(folder: Path, error: OSError) -> UserError:

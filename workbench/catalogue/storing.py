@@ -1,7 +1,6 @@
 """Save a run as a folder of Parquet and JSON, and load it again: no code in the data, nothing half-written."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import plain
 from workbench.errors import InputError, UserError
-from workbench.paths import folder_beside
+from workbench.paths import aside, folder_atomic
 from workbench.records import Record
 
 FORMAT = "workbench.result/1"
@@ -26,8 +25,7 @@ def save(outcome: Outcome, path: str | Path) -> Path:
     path = _path(path)
     if path.exists() and not (path / "result.json").is_file():
         raise UserError(f"{path} exists and is not a saved result; choose another folder.")
-    beside = folder_beside(path)
-    try:
+    with folder_atomic(path) as beside:
         for name, table in outcome.tables.items():
             table.write_parquet(beside / f"{name}.parquet")
         outcome.published.write_parquet(beside / "_published.parquet")
@@ -41,22 +39,6 @@ def save(outcome: Outcome, path: str | Path) -> Path:
         (beside / "result.json").write_text(
             json.dumps({"format": FORMAT, "tables": list(outcome.tables), **facts}, indent=1)
         )
-        beside.chmod(0o755)
-        if path.exists():
-            old = _aside(path)
-            shutil.rmtree(old, ignore_errors=True)  # left by a save that was killed after the new folder was in place
-            path.rename(old)
-            try:
-                beside.rename(path)
-            except OSError:
-                old.rename(path)
-                raise
-            shutil.rmtree(old)
-        else:
-            beside.rename(path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
     return path
 
 
@@ -69,10 +51,10 @@ def load(path: str | Path) -> Outcome:
     path = _path(path)
     facts_file = path / "result.json"
     if not facts_file.is_file():
-        if (aside := _aside(path)).is_dir():
+        if (earlier := aside(path)).is_dir():
             raise InputError(
                 "saving over this result was cut short",
-                f"the earlier one is whole: rename {aside.name} to it",
+                f"the earlier one is whole: rename {earlier.name} to it",
                 file=path,
             )
         raise InputError("no saved result here", "give the folder that result.save() wrote", file=path)
@@ -102,8 +84,3 @@ def _path(path: Any) -> Path:
     if not isinstance(path, str | Path):
         raise UserError(f"{path!r} is not a path; give that of a folder.")
     return Path(path)
-
-
-def _aside(path: Path) -> Path:
-    """Where the earlier result of a folder stands while a new one takes its place."""
-    return path.parent / f".{path.name}.old"

@@ -11,7 +11,6 @@ import polars as pl
 from workbench.errors import UserError
 from workbench.operating.allocating import allocation_table
 from workbench.operating.choices import System, counted
-from workbench.operating.keeping import kept
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model
@@ -124,7 +123,7 @@ class Run(Record):
     def kept(self, slo: SLO) -> tuple[np.ndarray, np.ndarray]:
         """How far a promise was kept for each request by its own definition, and how much the request counts:
         float64[n] each; attainment is the mean of the first weighted by the second."""
-        return kept(self.served, slo)
+        return self.served.kept(slo)
 
     @property
     def trace(self) -> Trace:

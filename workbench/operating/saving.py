@@ -1,7 +1,6 @@
 """A run as a folder: its tables as Parquet for anybody, the engine's arrays and the records for `wb.load`."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -12,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from workbench.errors import InputError, UserError
 from workbench.operating.choices import System
 from workbench.operating.run_handle import Run
-from workbench.paths import folder_beside
+from workbench.paths import folder_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.serving import Run as Served
 from workbench.serving import Scenario
@@ -45,30 +44,13 @@ def save(run: Run, path: str | Path) -> Path:
     facts |= {"seed": run.seed, "backend": run.backend, "notes": run.notes, "sentence": run.sentence}
     facts |= {"engine_run": {name: getattr(run.served, name) for name in Served.model_fields if name not in PARTS}}
     facts |= {"numbers": numbers, "shapes": {name: array.shape for name, array in arrays.items()}}
-    beside = folder_beside(path)
-    try:
+    with folder_atomic(path) as beside:
         for name in TABLES:
             getattr(run, name).write_parquet(beside / f"{name}.parquet")
         run.served.asked.write_parquet(beside / "asked.parquet")
         held = {name: pl.Series([array.reshape(-1)]) for name, array in arrays.items()}
         pl.DataFrame(held).write_parquet(beside / "arrays.parquet")
         (beside / FACTS).write_text(json.dumps({"format": FORMAT, **facts}, indent=1))
-        beside.chmod(0o755)
-        if path.exists():
-            old = path.with_name(f".{path.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            path.rename(old)
-            try:
-                beside.rename(path)
-            except OSError:
-                old.rename(path)
-                raise
-            shutil.rmtree(old)
-        else:
-            beside.rename(path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
     return path
 
 

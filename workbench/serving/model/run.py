@@ -12,7 +12,7 @@ from workbench.records import Record
 from workbench.serving.kernels.gaps import fill_gaps, fill_token_times
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED, Lowered, Outcome
-from workbench.serving.model.promises import attainment
+from workbench.serving.model.promises import attainment, kept_shares
 from workbench.serving.model.scaling_tables import allocation, scaleouts, state_rows
 from workbench.serving.model.scenario import Scenario, lower
 from workbench.workloads.generators.streams import Seed
@@ -174,6 +174,12 @@ class Run(Record):
         everything = self.outcome.segments
         at, tokens_s = self._expanded(everything)
         return attainment(self.lowered, self.outcome, tokens_s, at, slo)
+
+    def kept(self, slo: SLO) -> tuple[np.ndarray, np.ndarray]:
+        """How far a promise was kept for each request by its own definition, and how much the request counts:
+        float64[n] each; attainment is the mean of the first weighted by the second."""
+        at, tokens_s = self._expanded(self.outcome.segments)
+        return kept_shares(self.lowered, self.outcome, tokens_s, at, slo, slo.definition)
 
     def _expanded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times of the tokens of some segments, request after request, and where each request's begin."""

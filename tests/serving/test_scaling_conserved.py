@@ -84,7 +84,7 @@ def tables_agree(lowered, run):
         assert state in FOLLOWS[now[int(row)]]
         now[int(row)] = int(state)
     up = states[states[:, 2] == UP]
-    for start_s, end_s, row, *_, first_token_s, _ in loads.tolist():
+    for start_s, end_s, row, *_, first_token_s, _, _ in loads.tolist():
         assert np.isnan(end_s) or start_s <= end_s
         assert np.isnan(end_s) or [end_s, row] in up[:, :2].tolist()
         assert np.isnan(first_token_s) or first_token_s >= end_s

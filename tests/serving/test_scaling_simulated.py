@@ -33,7 +33,7 @@ def test_from_zero_and_back():
     equal(run.wait_s, [2.5, 2])
     first = [(1, 0, STARTING), (2.5, 0, UP), (5, 0, WARM), (7, 0, EMPTY)]
     equal(run.states, [*first, (10, 0, STARTING), (11.5, 0, UP)])
-    equal(run.loads, [(1, 2.5, 0, FIXED, 0, 0, 3.5, 1), (10, 11.5, 0, FIXED, 0, 1, 12.5, 1)])
+    equal(run.loads[:, :8], [(1, 2.5, 0, FIXED, 0, 0, 3.5, 1), (10, 11.5, 0, FIXED, 0, 1, 12.5, 1)])
     equal(run.ticks[:, 0], np.arange(1, 13))
     equal(run.ticks[:, 2], [1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1])
     equal(run.ticks[:, 3], [0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1])
@@ -58,7 +58,7 @@ def test_a_row_drains_with_its_queue():
     equal(run.instance, [0, 1, 0, 1, 0])
     equal(run.finish_s, [2, 2, 4, 4, 6])
     equal(run.states, [(1, 1, DRAINING), (4, 1, WARM)])
-    equal(run.loads, np.empty((0, 8)))
+    equal(run.loads[:, :8], np.empty((0, 8)))
 
 
 def test_a_draining_row_comes_back():
@@ -137,7 +137,7 @@ def test_weights_stay_in_the_hosts_memory_for_a_time():
     requests = [asked(0, 1, 1), asked(6.5, 1, 1), asked(12.5, 1, 1)]
     run = simulate(growing(requests, [row()], source=SOURCES["tiers"], control_s=0.25, ttl_s=3, keep_s=1))
     equal(
-        run.loads,
+        run.loads[:, :8],
         [
             (1, 3.25, 0, SSD, 0, 0, 4.25, 1),
             (7, 7.75, 0, DRAM, 0, 1, 8.75, 1),
@@ -182,7 +182,7 @@ def test_ideal_rows_are_up_at_the_tick():
     equal(run.states, [(1, 0, STARTING), (1, 1, STARTING), (1, 0, UP), (1, 1, UP)])
     equal(run.instance, [0, 0])
     equal(run.wait_s, [1, 1])
-    equal(run.loads, [(1, 1, 0, 0, 0, 0, 2, 2), (1, 1, 1, 0, 0, 0, NAN, 0)])
+    equal(run.loads[:, :8], [(1, 1, 0, 0, 0, 0, 2, 2), (1, 1, 1, 0, 0, 0, NAN, 0)])
 
 
 def test_the_band_of_the_backlog():
@@ -239,7 +239,7 @@ def test_a_load_is_lost_with_its_place():
     """It fails at 2 s and is back at 4 s, in time for the tick."""
     run = simulate(growing([asked(0, 1, 1)], [row()], [(2, 0, 4)]))
     equal(run.states, [(1, 0, STARTING), (2, 0, DEAD), (4, 0, EMPTY), (4, 0, STARTING), (5.5, 0, UP)])
-    equal(run.loads, [(1, NAN, 0, FIXED, 0, 0, NAN, 0), (4, 5.5, 0, FIXED, 0, 1, 6.5, 1)])
+    equal(run.loads[:, :8], [(1, NAN, 0, FIXED, 0, 0, NAN, 0), (4, 5.5, 0, FIXED, 0, 1, 6.5, 1)])
     equal([run.finish_s, run.moves], [[6.5], [0]])
 
 
@@ -254,7 +254,7 @@ def test_a_place_that_serves_fails():
     equal(run.states, [(1.5, 0, DEAD), (2, 0, EMPTY), (2, 0, STARTING), (3.5, 0, UP)])
     equal([run.moves, run.made, run.finish_s], [[1], [3], [5.5]])
     equal(run.failed_steps, [1, 0])
-    equal(run.loads[:, 6:], [(NAN, 1)])  # its first token was made before
+    equal(run.loads[:, 6:8], [(NAN, 1)])  # its first token was made before
 
 
 TABLE = [[[1.5, 0], [2, 6]]]
@@ -277,7 +277,7 @@ def test_a_multicast_begins_again_from_the_source_that_is_left():
     """Row 1 is up at 3 s, row 0 fails at 4 s, and row 2 gets its copy from row 1 in 1.5 s."""
     run = multicast([(4, 0, INF)])
     equal(
-        run.loads,
+        run.loads[:, :8],
         [
             (1, 3, 1, MULTICAST, 1, 0, NAN, 6),
             (1, NAN, 2, MULTICAST, 1, 0, NAN, 0),
@@ -341,7 +341,7 @@ def test_the_clock_stops_ticks_and_loads():
     run = simulate(growing([asked(0, 1, 1)], [row()], until_s=2))
     equal(run.ticks[:, 0], [1, 2])
     equal(run.states, [(1, 0, STARTING)])
-    equal(run.loads, [(1, NAN, 0, FIXED, 0, 0, NAN, 0)])
+    equal(run.loads[:, :8], [(1, NAN, 0, FIXED, 0, 0, NAN, 0)])
 
 
 def test_what_was_begun_goes_on_when_all_requests_are_done():

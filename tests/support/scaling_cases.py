@@ -35,6 +35,8 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
     par[:, : given.shape[-1]] = given
     table = np.array(changes.pop("multicast_s", [[[1.0]]]), float)
     host_count = 1 + max(hosts)
+    multicast_s = np.broadcast_to(table, (models, *table.shape[-3:])).copy()
+    base = cluster(requests, engines, failures, route, until_s)
     scaling = Scaling(
         place=np.array(places),
         host=np.array(hosts),
@@ -43,14 +45,15 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         scrape_ticks=changes.pop("scrape_ticks", 0),
         par=par,
         dram_s=np.array(dram_s, float),
-        multicast_s=np.broadcast_to(table, (models, *table.shape[-3:])).copy(),
+        multicast_s=multicast_s,
         ssd_bytes_per_s=np.full(host_count, changes.pop("ssd_bytes_per_s", 4.0)),
         cache_bytes=np.full(host_count, changes.pop("cache_bytes", np.inf)),
         cached=np.array(changes.pop("cached", np.zeros((host_count, models))), np.int64),
+        **_no_pipelines(base.instances, multicast_s),
         **each,
     )
     assert not changes, changes
-    return cluster(requests, engines, failures, route, until_s)._replace(scaling=scaling)
+    return base._replace(scaling=scaling)
 
 
 def scaled_scenario(rng: np.random.Generator, most_requests=80) -> Lowered:
@@ -182,11 +185,22 @@ def any_scenarios(size=400):
 def _on_places(base: Lowered, engines, place, host, start_state, model, **given) -> Lowered:
     """Rows that have the engines of a cluster without autoscaler; failures of its instances are those of places."""
     whole = [np.array(values, np.int64) for values in (place, host, start_state)]
-    scaling = Scaling(*whole, **{name: _array(values) for name, values in given.items()})
     instances = Instances(*(column[engines] for column in base.instances))._replace(model=np.array(model, np.int64))
+    given = _no_pipelines(instances, given["multicast_s"]) | given
+    scaling = Scaling(*whole, **{name: _array(values) for name, values in given.items()})
     broken = base.failures.instance <= whole[0].max()
     failures = Failures(*(column[broken] for column in base.failures))
     return base._replace(instances=instances, failures=failures, scaling=scaling)
+
+
+def _no_pipelines(instances: Instances, multicast_s: np.ndarray) -> dict[str, np.ndarray]:
+    """What `Scaling` has of pipelines where there are none."""
+    return {
+        "piped_s": np.full(multicast_s.shape, np.inf),
+        "piped_with": np.full(multicast_s.shape, -1),
+        "piped_form": instances.form.copy(),
+        "switch_whole": np.zeros(len(multicast_s), np.int64),
+    }
 
 
 def _array(values):

@@ -16,10 +16,10 @@ def asked(arrival_s, prompt, output, model=0, draw=(0.0, 0.0)):
 
 def place(
     model=0, limit=NO_LIMIT, slots=8, budget=100, chunk=100, block=4, blocks=100, reserve=0, whole=0, apart=0,
-    form=ONE_SECOND,
+    cache=0, role=0, form=ONE_SECOND,
 ):  # fmt: skip
     """One instance: by default there is plenty of everything, and blocks of four tokens."""
-    return model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, form
+    return model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, cache, role, form
 
 
 def cluster(requests, places, failures=(), route=0, until_s=np.inf) -> Lowered:

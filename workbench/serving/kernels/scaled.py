@@ -17,7 +17,7 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
         state: of the instances; changed.
     """
     (place, host, start_state, tick_s, scrape, kind, par, low, high, up_ticks, down_ticks, down_step, source, control_s,
-     fixed_s, dram_s, multicast_s, size, rate, room, ttl_s, cached, keep_s) = scaling  # fmt: skip
+     fixed_s, dram_s, multicast_s, size, rate, room, ttl_s, cached, keep_s) = scaling[:23]  # fmt: skip
     n, m, hosts = place.size, kind.size, rate.size
     rows = np.zeros((n, at.ROW_SIZE), np.int64)
     rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state

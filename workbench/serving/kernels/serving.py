@@ -36,18 +36,19 @@ class Finished(NamedTuple):
 
 
 def serve(
-    requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, scaling: tuple | None, models: int,
-    chooser: Any = None, jumps: bool = True,
+    requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, scaling: tuple | None,
+    network: tuple | None, models: int, chooser: Any = None, jumps: bool = True,
 ) -> Finished | None:  # fmt: skip
     """Run a cluster.
 
     Parameters:
-        requests: (arrival_s, prompt, output, model, draw) of n requests.
-        instances: (model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, form) of N instances.
+        requests: the fields of `workbench.serving.model.Requests`; ranks and prefixes are not read.
+        instances: the fields of `workbench.serving.model.Instances`; cache and role are not read.
         failures: (time_s, instance, back_s).
         route: number of the dispatch policy.
         until_s: the last instant that happens.
         scaling: the fields of `workbench.serving.model.Scaling`, or None; with it failures are those of places.
+        network: the fields of `workbench.serving.model.Network`, or None; not read.
         models: how many there are.
         chooser: a first-class function that dispatches in place of the numbered policy, or None.
         jumps: False does every step in full, for tests.
@@ -82,8 +83,8 @@ def serve(
 
 
 def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
-    arrival_s, prompt, output, model, draw = requests
-    serves, *settings, form = instances
+    arrival_s, prompt, output, model, draw = requests[:5]
+    serves, *settings, _, _, form = instances
     count, size = arrival_s.size, serves.size
     rows = np.zeros((count, layout.REQUEST_SIZE), np.int32)
     rows[:, layout.PROMPT], rows[:, layout.OUTPUT], rows[:, layout.NEED] = prompt, output, prompt

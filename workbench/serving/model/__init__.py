@@ -3,7 +3,7 @@
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.hardware import pool_on, weights_on
-from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
+from workbench.serving.model.lowered import Failures, Instances, Lowered, Network, Outcome, Requests
 from workbench.serving.model.measuring import metrics
 from workbench.serving.model.run import Run, serve
 from workbench.serving.model.scaled import Scaling
@@ -21,6 +21,7 @@ __all__ = [
     "Instances",
     "Lowered",
     "Multicast",
+    "Network",
     "Outcome",
     "Part",
     "Pool",

@@ -3,9 +3,11 @@
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.serving.model.arrays import reals, right, wholes
+from workbench.records import not_negative
+from workbench.records import whole as whole_number
+from workbench.serving.model.arrays import checked_forms, reals, right, wholes
 from workbench.serving.model.checking_scaling import checked_scaling
-from workbench.serving.model.lowered import Failures, Instances, Lowered, Requests
+from workbench.serving.model.lowered import COLOCATED, DECODE, PREFILL, Failures, Instances, Lowered, Network, Requests
 from workbench.serving.policy.routes import ROUTES
 
 MOST_TOKENS = 2**31 - 1
@@ -31,12 +33,17 @@ def checked(lowered: Lowered) -> Lowered:
         raise InputError(f"is {lowered.route}", f"give one of 0 to {len(ROUTES) - 1}", field="route")
     if np.isnan(lowered.until_s):
         raise InputError("is NaN", "give a time, or infinity to run to the end", field="until_s")
-    return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling)
+    network = _network(lowered.network, instances)
+    if scaling is not None and network is not None:
+        raise InputError("has roles and a pool, which do not go together", "leave one of them out", field="network")
+    return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network)
 
 
 def _requests(given: Requests) -> Requests:
     arrival_s = reals(given.arrival_s, "arrival_s")
     n = arrival_s.size
+    if np.size(given.rank) == 0:
+        given = given._replace(rank=np.zeros(n, np.int64))
     whole = {name: wholes(getattr(given, name), name, n, least) for name, least in _REQUESTS.items()}
     draw = reals(given.draw, "draw", (n, 2))
     right((draw >= 0) & (draw < 1), "draw", "give numbers from 0 to below 1")
@@ -45,7 +52,42 @@ def _requests(given: Requests) -> Requests:
     few = (whole["prompt"] <= MOST_TOKENS) & (whole["output"] <= MOST_TOKENS - whole["prompt"])
     right(few, "output", "give prompt and output together at most 2,147,483,647 tokens")
     right(whole["model"] < MOST_MODELS, "model", f"number the models from 0 to at most {MOST_MODELS - 1:,}")
-    return Requests(arrival_s=arrival_s, draw=draw, **whole)
+    return Requests(arrival_s=arrival_s, draw=draw, **whole, **_prefixes(given, n))
+
+
+def _prefixes(given: Requests, n: int) -> dict:
+    prefix = wholes(given.prefix, "prefix", np.size(given.prefix), 0)
+    right(prefix < max(1, prefix.size), "prefix", "number the hash blocks from 0, without gaps")
+    prefix_at = wholes(given.prefix_at, "prefix_at", n + 1, 0) if np.size(given.prefix_at) else np.zeros(n + 1, int)
+    if prefix_at[0] != 0 or prefix_at[-1] != prefix.size or (np.diff(prefix_at) < 0).any():
+        raise InputError(
+            "does not rise from 0 to the number of ids", "say where each request's begin", field="prefix_at"
+        )
+    tokens = whole_number(given.prefix_tokens, "prefix_tokens", 1 if prefix.size else 0, MOST_TOKENS)
+    return {"prefix_at": prefix_at, "prefix": prefix, "prefix_tokens": tokens}
+
+
+def _network(given: Network | None, instances: Instances) -> Network | None:
+    """Links and KV sizes; needed if and only if instances have roles of their own."""
+    roles, n = instances.role, instances.model.size
+    if given is None:
+        right(roles == COLOCATED, "role", "give a network for KV caches, or let all instances do both phases")
+        return None
+    for model in np.unique(instances.model):
+        found = set(roles[instances.model == model].tolist())
+        if found not in ({COLOCATED}, {PREFILL, DECODE}):
+            raise InputError(
+                f"has a model {model} that is not served by colocated instances only, or by both others",
+                "give it prefill and decode instances, or colocated ones", field="role",
+            )  # fmt: skip
+    egress, ingress = (reals(getattr(given, name), name, (n,), endless=True) for name in ("egress", "ingress"))
+    right(egress > 0, "egress", "give rates above 0, or infinity")
+    right(ingress > 0, "ingress", "give rates above 0, or infinity")
+    kv_bytes = reals(given.kv_bytes, "kv_bytes")
+    right(kv_bytes >= 0, "kv_bytes", "give bytes of 0 or more")
+    if instances.model.max() >= kv_bytes.size:
+        raise InputError(f"has {kv_bytes.size} numbers", "give one for every model", field="kv_bytes")
+    return Network(egress, ingress, not_negative(given.latency_s, "latency_s"), kv_bytes)
 
 
 def _instances(given: Instances) -> Instances:
@@ -58,12 +100,8 @@ def _instances(given: Instances) -> Instances:
     right(whole["model"] < MOST_MODELS, "model", f"number the models from 0 to at most {MOST_MODELS - 1:,}")
     paged = whole["reserve"] == 0
     right(~paged | (whole["block"] <= LARGEST_BLOCK), "block", f"give blocks of at most {LARGEST_BLOCK:,} tokens")
-    form = reals(given.form, "form", (size, 2, 5))
-    right(form >= 0, "form", "give step-time coefficients of 0 or more")
-    # A step may be one request that decodes or one token of a prompt; whatever row counts both gives it a time.
-    counted = form[:, :, 0] + form[:, :, 4] > 0
-    right(counted.any(axis=1), "form", "give every step a time above 0: a constant part, or one a request")
-    return Instances(form=form, **whole)
+    right(whole["role"] <= DECODE, "role", "give 0 (colocated), 1 (prefill) or 2 (decode)")
+    return Instances(form=checked_forms(given.form, "form", size), **whole)
 
 
 def _failures(given: Failures, instances: int) -> Failures:
@@ -85,6 +123,6 @@ def _failures(given: Failures, instances: int) -> Failures:
     return Failures(time_s, instance, back_s)
 
 
-_REQUESTS = {"prompt": 1, "output": 0, "model": 0}
+_REQUESTS = {"prompt": 1, "output": 0, "model": 0, "rank": 0}
 _INSTANCES = {"model": 0, "limit": 1, "slots": 1, "budget": 1, "chunk": 1, "block": 1, "blocks": 1}
-_INSTANCES |= {"reserve": 0, "whole": 0, "apart": 0}
+_INSTANCES |= {"reserve": 0, "whole": 0, "apart": 0, "cache": 0, "role": 0}

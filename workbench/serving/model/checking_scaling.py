@@ -4,7 +4,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.records import positive, whole
-from workbench.serving.model.arrays import reals, right, wholes
+from workbench.serving.model.arrays import checked_forms, reals, right, wholes
 from workbench.serving.model.scaled import UP, Scaling
 from workbench.serving.policy.scalers import PARAMETERS, SCALERS, SOURCES
 
@@ -52,6 +52,7 @@ def checked_scaling(given: Scaling, model: np.ndarray) -> Scaling:
             right(values > 0, name, "give numbers above 0")
         else:
             right(values >= 0, name, "give numbers of 0 or more")
+    piped = _pipelines(given, n, models, table)
     cached = np.ascontiguousarray(given.cached, dtype=np.int64)
     if cached.shape != (hosts, models):
         raise InputError(f"has shape {cached.shape}", f"give shape ({hosts}, {models})", field="cached")
@@ -59,8 +60,20 @@ def checked_scaling(given: Scaling, model: np.ndarray) -> Scaling:
     return Scaling(
         place=place, host=host, start_state=start_state, tick_s=positive(given.tick_s, "tick_s"),
         scrape_ticks=whole(given.scrape_ticks, "scrape_ticks", 0, MOST_TICKS), kind=kind, par=par, source=source,
-        cached=cached, **counts, **times,
+        cached=cached, **counts, **times, **piped,
     )  # fmt: skip
+
+
+def _pipelines(given: Scaling, n: int, models: int, table: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """The fields of pipelines that serve while a multicast runs."""
+    piped_s = reals(given.piped_s, "piped_s", table, endless=True)
+    right(piped_s >= 0, "piped_s", "give numbers of 0 or more, or infinity")
+    piped_with = wholes(given.piped_with, "piped_with", table, -1)
+    right(np.isinf(piped_s) | (piped_with >= 0), "piped_with", "number the pipeline of every target that piped_s has")
+    form = checked_forms(given.piped_form, "piped_form", n)
+    switch_whole = wholes(given.switch_whole, "switch_whole", models, 0)
+    right(switch_whole <= 1, "switch_whole", "give 0 or 1")
+    return {"piped_s": piped_s, "piped_with": piped_with, "piped_form": form, "switch_whole": switch_whole}
 
 
 def _one_each(place: np.ndarray, host: np.ndarray, model: np.ndarray, start_state: np.ndarray) -> None:

@@ -9,6 +9,9 @@ from workbench.serving.model.scaled import LOAD_COLUMNS, STATE_COLUMNS, TICK_COL
 INSIDE, DONE, REJECTED = 0, 1, 2
 """What `Outcome.status` holds."""
 
+COLOCATED, PREFILL, DECODE = 0, 1, 2
+"""What `Instances.role` holds."""
+
 NO_LIMIT = 2**62
 """Stands for "any number of outstanding requests" in `Instances.limit`."""
 
@@ -22,6 +25,10 @@ class Requests(NamedTuple):
         output: int64[n] tokens, 0 or more.
         model: int64[n], index of the model asked for.
         draw: float64[n, 2] uniform in [0, 1), for dispatch policies that draw.
+        rank: int64[n], 0 goes first; `checked` makes an empty one all 0.
+        prefix_at: int64[n + 1], where the ids of each request begin in `prefix`; `checked` fills an empty one.
+        prefix: int64[t], ids of the leading hash blocks of each prompt, in order, each 0 or more and without gaps.
+        prefix_tokens: tokens of one hash block; 0 where there are no ids.
     """
 
     arrival_s: np.ndarray
@@ -29,6 +36,10 @@ class Requests(NamedTuple):
     output: np.ndarray
     model: np.ndarray
     draw: np.ndarray
+    rank: np.ndarray = np.empty(0, np.int64)
+    prefix_at: np.ndarray = np.empty(0, np.int64)
+    prefix: np.ndarray = np.empty(0, np.int64)
+    prefix_tokens: int = 0
 
 
 class Instances(NamedTuple):
@@ -46,6 +57,8 @@ class Instances(NamedTuple):
             prompt and output on admission.
         whole: int64[N], 1 admits only while nothing runs (fixed batches).
         apart: int64[N], 1 lets no request decode in a step that has prompts to process (prefill first).
+        cache: int64[N], hash blocks that the prefix cache holds; 0 for none.
+        role: int64[N], `COLOCATED`, `PREFILL` or `DECODE`.
         form: float64[N, 2, 5], coefficients of the step time: the larger of two rows, each a constant and the parts
             per prompt token, per difference of squares of stored prompt tokens, per stored token of decoding requests,
             and per request.
@@ -61,6 +74,8 @@ class Instances(NamedTuple):
     reserve: np.ndarray
     whole: np.ndarray
     apart: np.ndarray
+    cache: np.ndarray
+    role: np.ndarray
     form: np.ndarray
 
 
@@ -78,6 +93,25 @@ class Failures(NamedTuple):
     back_s: np.ndarray
 
 
+FLOW_COLUMNS = ("start_s", "end_s", "request", "source", "target", "bytes")
+"""Columns of `Outcome.flows`."""
+
+
+class Network(NamedTuple):
+    """What KV caches travel over, from instances that prefill to those that decode.
+
+    Attributes:
+        egress, ingress: float64[N] bytes/s out of and into each instance, above 0, or infinity.
+        latency_s: the least time that a transfer takes.
+        kv_bytes: float64[M], bytes of one token's KV of each model.
+    """
+
+    egress: np.ndarray
+    ingress: np.ndarray
+    latency_s: float
+    kv_bytes: np.ndarray
+
+
 class Lowered(NamedTuple):
     """A whole run as arrays.
 
@@ -87,6 +121,7 @@ class Lowered(NamedTuple):
         until_s: events up to and at this time happen, later ones do not; infinity to run until all is done.
         scaling: how the cluster changes its size; None where all instances are there from the start. With it, failures
             name places, not instances.
+        network: what KV caches travel over; None where no instance has a role of its own.
     """
 
     requests: Requests
@@ -95,6 +130,7 @@ class Lowered(NamedTuple):
     route: int
     until_s: float
     scaling: Scaling | None = None
+    network: Network | None = None
 
 
 class Outcome(NamedTuple):
@@ -115,10 +151,15 @@ class Outcome(NamedTuple):
         peak_blocks: int64[N], most KV blocks ever in use.
         failed_steps: int64[N], steps lost with their instance.
         states: float64[k, 3], every change of a row in the order of events: time, row, new state (see `model.scaled`).
-        loads: float64[k, 8], every load of weights by start: start and end (when the row was up; NaN if it was lost or
+        loads: float64[k, 9], every load of weights by start: start and end (when the row was up; NaN if it was lost or
             the run ended first), row, tier, number of sources, operation, first time afterwards that a request emitted
-            its first token there (NaN if none did), requests that finished there before the row was empty again.
+            its first token there (NaN if none did), requests that finished there before the row was empty again,
+            when its pipeline formed (NaN if it did not).
         ticks: float64[k, 4], every decision: time, model, instances wanted, those up or starting before it.
+        cached: int64[n], prompt tokens that prefix caches saved each request.
+        prefill: int64[n], the instance that ended the request's latest prefill, -1 for none.
+        flows: float64[k, 6], transfers of KV in order of start: start, end (NaN if cancelled or on its way), request,
+            source, target, bytes.
     """
 
     status: np.ndarray
@@ -138,3 +179,6 @@ class Outcome(NamedTuple):
     states: np.ndarray = np.empty((0, len(STATE_COLUMNS)))
     loads: np.ndarray = np.empty((0, len(LOAD_COLUMNS)))
     ticks: np.ndarray = np.empty((0, len(TICK_COLUMNS)))
+    cached: np.ndarray = np.empty(0, np.int64)
+    prefill: np.ndarray = np.empty(0, np.int64)
+    flows: np.ndarray = np.empty((0, len(FLOW_COLUMNS)))

@@ -44,6 +44,7 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
     start_state = np.full((count, len(groups)), EMPTY)
     start_state[np.arange(len(first)), first] = UP
     scalers = [group.autoscaler for group in groups]
+    tables = _tables(weights, count)
     place = np.repeat(np.arange(count), len(groups))
     return Scaling(
         place=place,
@@ -62,13 +63,17 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         control_s=np.array([group.start_up.control_s for group in groups]),
         fixed_s=np.array([one.fixed_s for one in weights]),
         dram_s=np.tile([_from_memory_s(one) for one in weights], count),
-        multicast_s=_tables(weights, count),
+        multicast_s=tables,
         bytes=np.array([one.bytes or 1.0 for one in weights]),
         ssd_bytes_per_s=np.full(pool.hosts, pool.ssd_bytes_per_s or 1.0),
         cache_bytes=np.full(pool.hosts, pool.cache_bytes),
         ttl_s=np.array([one.ttl_s for one in weights]),
         cached=np.tile([int(name in pool.cached) for name in models], (pool.hosts, 1)),
         keep_s=np.array([one.keep_s for one in weights]),
+        piped_s=np.full(tables.shape, np.inf),
+        piped_with=np.full(tables.shape, -1),
+        piped_form=np.tile([group.step.rows for group in groups], (count, 1, 1)),
+        switch_whole=np.zeros(len(groups), np.int64),
     )
 
 

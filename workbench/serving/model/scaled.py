@@ -4,11 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-EMPTY, STARTING, UP, DRAINING, WARM, DEAD = range(6)
-"""States of a row: without weights; being loaded; serving; finishing what it has; idle with its weights; failed."""
+EMPTY, STARTING, UP, DRAINING, WARM, DEAD, PIPED = range(7)
+"""States of a row: without weights; being loaded; serving; finishing what it has; idle with its weights; failed; in
+service as a member of a pipeline while its weights are still on their way."""
 
 STATE_COLUMNS = ("time_s", "row", "state")
-LOAD_COLUMNS = ("start_s", "end_s", "row", "tier", "sources", "operation", "first_token_s", "helped")
+LOAD_COLUMNS = (
+    "start_s", "end_s", "row", "tier", "sources", "operation", "first_token_s", "helped", "piped_s",
+)  # fmt: skip
 TICK_COLUMNS = ("time_s", "model", "want", "have")
 """Columns of the three tables that `Outcome` adds."""
 
@@ -38,6 +41,11 @@ class Scaling(NamedTuple):
         ttl_s: float64[M], seconds that unused weights stay there, or infinity.
         cached: int64[H, M], 1 where they are there at time 0, last used then.
         keep_s: float64[M], seconds that an idle row stays warm, or infinity.
+        piped_s: float64[M, S, K, K], seconds until target i of k serves as a member of a pipeline, indexed as
+            `multicast_s`; infinity where it never does.
+        piped_with: int64[M, S, K, K], the number of that pipeline within the operation; -1 for none.
+        piped_form: float64[N, 2, 5], coefficients of the step time while a row is a member, as `Instances.form`.
+        switch_whole: int64[M], 0 lets each target go on alone when it has its own copy, 1 when all of the operation do.
     """
 
     place: np.ndarray
@@ -63,3 +71,7 @@ class Scaling(NamedTuple):
     ttl_s: np.ndarray
     cached: np.ndarray
     keep_s: np.ndarray
+    piped_s: np.ndarray
+    piped_with: np.ndarray
+    piped_form: np.ndarray
+    switch_whole: np.ndarray

@@ -9,7 +9,7 @@ from workbench.serving.model.lowered import Lowered, Outcome
 from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, UP
 from workbench.serving.policy.scalers import FIXED_TIER, IDEAL_TIER, TIERS_BY_NUMBER
 
-STATE_NAMES = ("empty", "starting", "up", "draining", "warm", "dead")
+STATE_NAMES = ("empty", "starting", "up", "draining", "warm", "dead", "piped")
 
 
 def allocation(lowered: Lowered, outcome: Outcome, models: Sequence[str], accelerators: int) -> pl.DataFrame:
@@ -56,7 +56,7 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
     when the instance was up with all its weights. Needed depends on a promise and is NaN here. Bytes are 0 where
     weights come by no path that is modelled.
     """
-    start_s, end_s, row, tier, sources, operation, first_s, helped = outcome.loads.T
+    start_s, end_s, row, tier, sources, operation, first_s, helped, _ = outcome.loads.T
     row, tier = row.astype(np.int64), tier.astype(np.int64)
     model = lowered.instances.model[row]
     moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER)), 0.0, 1.0)

@@ -10,7 +10,7 @@ from workbench.errors import InputError, UnknownName
 from workbench.records import Asked, AtLeastOne, NotNegative, ZeroOrMore
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
-from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+from workbench.serving.model.lowered import COLOCATED, NO_LIMIT, Failures, Instances, Lowered, Requests
 from workbench.serving.model.pooling import pooled
 from workbench.serving.model.start_up import StartUp
 from workbench.serving.model.step_forms import StepForm
@@ -203,7 +203,7 @@ def _instances(scenario: Scenario, number: dict[str, int]) -> Instances:
         one = group.engine
         row = (
             number[group.model], group.limit or NO_LIMIT, one.slots, one.budget, one.chunk, one.block_tokens,
-            group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart,
+            group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart, 0, COLOCATED,
         )  # fmt: skip
         if group.kv_tokens < one.block_tokens:
             raise InputError(

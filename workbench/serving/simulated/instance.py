@@ -147,7 +147,10 @@ class Instance:
         for request in step.decodes:
             request.stored += 1
         if step.chunks:
-            members = [*step.decodes, *(request for request, tokens in step.chunks if request.store(tokens))]
+            prefilled = [request for request, tokens in step.chunks if request.store(tokens)]
+            for request in prefilled:
+                request.prefilled_on = self.index
+            members = [*step.decodes, *prefilled]
             makers = [request for request in members if request.output]
         self.log.tokens(makers, self.last, before)
         done = [request for request in members if request.made == request.output]

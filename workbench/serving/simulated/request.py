@@ -10,13 +10,13 @@ class Request:
 
     __slots__ = (
         "arrival_s", "draws", "evictions", "finish_s", "first_token_s", "index", "instance", "last", "made", "model",
-        "moves", "need", "output", "prefilling", "prompt", "room", "status", "stored", "wait_s",
+        "moves", "need", "output", "prefilled_on", "prefilling", "prompt", "room", "status", "stored", "wait_s",
     )  # fmt: skip
 
     def __init__(self, index: int, arrival_s: float, prompt: int, output: int, model: int, draws: list[float]):
         self.index, self.arrival_s, self.model, self.draws = index, arrival_s, model, draws
         self.prompt, self.output = prompt, output
-        self.status, self.instance = INSIDE, -1
+        self.status, self.instance, self.prefilled_on = INSIDE, -1, -1
         self.wait_s = self.first_token_s = self.finish_s = nan
         self.made = self.evictions = self.moves = 0
         self.last = None  # the iteration of its latest token

@@ -21,7 +21,7 @@ class Cluster:
     def __init__(self, lowered: Lowered):
         count = len(lowered.instances.model)
         self.clock, self.instants, self.log = Clock(), Instants(count), Log(count)
-        self.requests = [Request(index, *row) for index, row in enumerate(_rows(lowered.requests))]
+        self.requests = [Request(index, *row) for index, row in enumerate(_rows(lowered.requests[:5]))]
         self.instances = [Instance(j, lowered.instances, self.clock, self.instants, self.log) for j in range(count)]
         models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
         if lowered.scaling is not None:
@@ -97,6 +97,8 @@ class Cluster:
             busy_s=np.array([instance.busy_s for instance in self.instances], dtype=float),
             peak_blocks=np.array([instance.blocks.peak for instance in self.instances], dtype=np.int64),
             failed_steps=np.array([instance.failed_steps for instance in self.instances], dtype=np.int64),
+            cached=np.zeros(len(self.requests), np.int64),
+            prefill=self._column("prefilled_on"),
             **(self.scaled.tables() if self.scaled else {}),
         )
 

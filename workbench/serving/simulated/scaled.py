@@ -1,6 +1,7 @@
 """The parts of a cluster that changes its size, put together on a run's clock."""
 
 from collections.abc import Callable
+from math import nan
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Scaled:
     def tables(self) -> dict[str, np.ndarray]:
         """What was written down, as `Outcome` has it."""
         loads = [
-            (x.start_s, x.end_s, x.row.index, x.tier, x.source_count, x.operation, x.first_token_s, x.helped)
+            (x.start_s, x.end_s, x.row.index, x.tier, x.source_count, x.operation, x.first_token_s, x.helped, nan)
             for x in self.log.loads
         ]
         return {

@@ -1,6 +1,8 @@
 """The router: one waiting line a model, from whose head requests go to instances that take them."""
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -16,8 +18,18 @@ from workbench.serving.simulated.request import Request
 class Router:
     """First come, first served by model; a head that no instance takes now holds up those behind it."""
 
-    def __init__(self, instances: list[Instance], models: int, route: int, clock: Clock, instants: Instants):
-        self.clock, self.instants, self.route = clock, instants, route
+    def __init__(
+        self, instances: list[Instance], models: int, route: int, clock: Clock, instants: Instants,
+        own: Callable | None = None,
+    ):  # fmt: skip
+        """Nobody waits yet.
+
+        Parameters:
+            route: number of the policy that chooses.
+            own: chooses in its place: takes and returns what `policy.dispatch.choose` does, without the number.
+        """
+        self.clock, self.instants = clock, instants
+        self._position, self._by_tokens = own or partial(choose, route), own is not None or route == LEAST_TOKENS
         self.lines: list[deque[Request]] = [deque() for _ in range(models)]
         self.places = [[place for place in instances if place.model == model] for model in range(models)]
         self.turns = [0] * models  # where the instances of a model stand that come after the last one chosen
@@ -66,9 +78,9 @@ class Router:
 
     def _choose(self, request: Request, places: list[Instance], free: list[int]) -> int:
         """Which of the instances that take a request gets it: a position among `places`."""
-        outstanding = np.array([places[number].outstanding for number in free])
-        tokens = np.array([places[number].tokens_left if self.route == LEAST_TOKENS else 0 for number in free])
-        turn = self.turns[request.model]
-        chosen = free[choose(self.route, np.array(free), outstanding, tokens, np.array(request.draws), turn)]
-        self.turns[request.model] = chosen + 1
+        outstanding = np.array([places[number].outstanding for number in free], dtype=np.int64)
+        tokens = np.array([places[number].tokens_left if self._by_tokens else 0 for number in free], dtype=np.int64)
+        turn, offered = self.turns[request.model], np.array(free, dtype=np.int64)
+        chosen = free[self._position(offered, outstanding, tokens, np.array(request.draws), turn)]
+        self.turns[request.model] = (chosen + 1) % len(places)
         return chosen

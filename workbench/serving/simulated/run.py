@@ -1,6 +1,6 @@
 """A whole run: the router, the instances, what arrives, what fails, and what scales, on one SimPy clock."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isfinite, nextafter
 
 import numpy as np
@@ -18,7 +18,13 @@ from workbench.serving.simulated.scaled import Scaled
 class Cluster:
     """Everything of one run, ready to start."""
 
-    def __init__(self, lowered: Lowered):
+    def __init__(self, lowered: Lowered, choose: Callable | None = None):
+        """Nothing happens yet.
+
+        Parameters:
+            lowered: requests, instances and failures as arrays.
+            choose: dispatches in place of the numbered policy; see `Router`.
+        """
         count = len(lowered.instances.model)
         self.clock, self.instants, self.log = Clock(), Instants(count), Log(count)
         self.requests = [Request(index, *row) for index, row in enumerate(_rows(lowered.requests[:5]))]
@@ -26,7 +32,7 @@ class Cluster:
         models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
         if lowered.scaling is not None:
             models = max(models, len(lowered.scaling.kind))
-        self.router = Router(self.instances, models, int(lowered.route), self.clock, self.instants)
+        self.router = Router(self.instances, models, int(lowered.route), self.clock, self.instants, choose)
         self.met = 0
         self.scaled = None
         if lowered.scaling is None:
@@ -111,12 +117,13 @@ def _rows(columns) -> Iterator[tuple]:
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
-def simulate(lowered: Lowered) -> Outcome:
+def simulate(lowered: Lowered, choose: Callable | None = None) -> Outcome:
     """What becomes of every request, by simulation: one SimPy event an engine step.
 
     Parameters:
         lowered: requests, instances and failures as arrays (SI units, time 0 at the first arrival).
+        choose: a Python function that dispatches, of the signature that `policy.functions` states.
     """
-    cluster = Cluster(lowered)
+    cluster = Cluster(lowered, choose)
     cluster.run(lowered.until_s)
     return cluster.outcome()

@@ -19,6 +19,7 @@ from workbench.serving.policy.scalers import (
     MULTICAST,
     MULTICAST_TIER,
     NONE,
+    QUEUE,
     RATE,
     SSD_TIER,
     TIERS,
@@ -232,11 +233,12 @@ def test_more_are_wanted_twice_before_one_starts():
 
 
 def test_no_more_and_no_fewer_than_the_bounds():
-    """Five wait, two rows may start; one stays when nobody is there."""
+    """Five wait, two rows may start; the fifth is served alone from 4.5 s on, so that the other row goes at 5 s; one
+    stays when nobody is there."""
     rows = [row(k, limit=1) for k in range(4)]
     out = run_compiled(growing([asked(0, 4, 1)] * 5 + [asked(9, 4, 1)], rows, max_rows=2, min_rows=1))
     same(out.states, [
-        [1, 0, STARTING], [1, 1, STARTING], [2.5, 0, UP], [2.5, 1, UP], [6, 1, WARM],
+        [1, 0, STARTING], [1, 1, STARTING], [2.5, 0, UP], [2.5, 1, UP], [5, 1, WARM],
     ])  # fmt: skip
     same(out.finish_s, [3.5, 3.5, 4.5, 4.5, 5.5, 10])
 
@@ -279,13 +281,18 @@ def test_a_place_that_fails_while_a_row_starts_there_is_empty_when_it_is_back():
 
 
 def test_ticks_end_when_nothing_can_change_any_more():
-    """Half a row's worth of requests waits for ever: after 0 + 1 + 1 + 1 quiet ticks there are no more."""
-    out = run_compiled(growing([asked(0, 4, 1)], [row(0)], par=[2.0]))
+    """Nobody starts a row, so a request waits for ever: after 0 + 1 + 1 + 1 quiet ticks there are no more."""
+    out = run_compiled(growing([asked(0, 4, 1)], [row(0)], kind=NONE))
     same(out.ticks, [[1, 0, 0, 0], [2, 0, 0, 0], [3, 0, 0, 0]])
     same(out.status, [0])
 
 
 @pytest.mark.parametrize(("kind", "par", "seen", "n", "want"), [
+    (QUEUE, [4], (9, 30, 0, 0, 0), 2, 4),  # two more for eight of nine that wait
+    (QUEUE, [4], (3, 0, 0, 0, 0), 0, 1),  # nobody is there, so one that waits is enough
+    (QUEUE, [4], (0, 3, 0, 0, 0), 5, 3),  # two at least have nothing to do
+    (QUEUE, [4], (0, 8, 0, 0, 0), 5, 5),
+    (QUEUE, [4], (0, 0, 0, 0, 0), 5, 0),
     (CONCURRENCY, [3], (4, 3, 0, 0, 0), 9, 3),  # 7 requests, 3 a row
     (RATE, [2], (0, 0, 0, 0, 9), 1, 3),  # 9 in 2 s, 2 a second and row
     (BACKLOG, [1000, 0.5, 0.7, 100, 0.75, 0.95], (0, 0, 2100, 0, 0), 1, 4),  # 3 to 5 are right: 4.5 rounded down
@@ -296,6 +303,11 @@ def test_decisions(kind, par, seen, n, want):
     numbers = np.zeros(8)
     numbers[: len(par)] = par
     assert decide(kind, numbers, *seen, n, 0, 2.0) == want
+
+
+@pytest.mark.parametrize("waiting", [0, 9])
+def test_while_rows_start_the_queue_asks_for_no_change(waiting):
+    assert decide(QUEUE, np.full(8, 4.0), waiting, 1, 0, 0, 0, 5, 1, 2.0) == 5
 
 
 @pytest.mark.parametrize(("change", "sentence"), [

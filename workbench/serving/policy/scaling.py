@@ -22,12 +22,16 @@ def decide(kind, par, waiting, outstanding, prompt_tokens, blocks, arrived, n, s
         tick_s: seconds between two ticks.
 
     Source: *backlog* is the rule of BlitzScale's artifact for instances that do both phases; *concurrency* is
-    Knative's; *queue* starts an instance for so many waiting requests, and wants none while nobody is there.
+    Knative's; *queue* is that of λScale's artifact: an instance for so many waiting requests unless some are starting,
+    and none idle while nobody waits (at most one for each request that is there, which is told without a look at each
+    instance). Where no instance is, one waiting request is enough, or it would wait for ever.
     """
     if kind == QUEUE:
-        if waiting == 0 and outstanding == 0:
-            return 0
-        return n if starting > 0 else n + math.floor(waiting / par[0])
+        if starting > 0:
+            return n
+        if waiting == 0:
+            return min(n, outstanding)
+        return max(1, n + math.floor(waiting / par[0]))
     if kind == BACKLOG:
         rate, lower_s, upper_s, room = par[0], par[1], par[2], par[3]
         low = max(math.ceil(prompt_tokens / (upper_s * rate)), math.ceil(blocks / (par[5] * room)))

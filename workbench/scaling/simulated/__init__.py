@@ -1,0 +1,1 @@
+"""SimPy twins of scaling with half-loaded instances."""

@@ -3,17 +3,17 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scaling_cases import scaled_scenario, small_scaled_scenarios
+from scaling_cases import failing_multicasts, scaled_scenario, small_scaled_scenarios, with_pipelines
 
 from workbench.serving.model.lowered import DONE, INSIDE
-from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, PIPED, STARTING, UP, WARM
 from workbench.serving.simulated.run import Cluster
 
 scenarios = st.integers(0, 2**32 - 1).map(lambda seed: scaled_scenario(np.random.default_rng(seed), most_requests=30))
 
 FOLLOWS = {
-    EMPTY: {STARTING, DEAD}, STARTING: {UP, DEAD}, UP: {DRAINING, WARM, DEAD}, DRAINING: {UP, WARM, DEAD},
-    WARM: {UP, EMPTY, DEAD}, DEAD: {EMPTY},
+    EMPTY: {STARTING, DEAD}, STARTING: {PIPED, UP, DEAD}, PIPED: {STARTING, UP, DEAD}, UP: {DRAINING, WARM, DEAD},
+    DRAINING: {UP, WARM, DEAD}, WARM: {UP, EMPTY, DEAD}, DEAD: {EMPTY},
 }  # fmt: skip
 """What a row may become."""
 
@@ -28,8 +28,9 @@ def places_are_held_once(fleet):
 def work_is_where_it_may_be(fleet, instant_over):
     for row in fleet.rows:
         instance = row.instance
-        assert row.state in (UP, DRAINING) or not instance.outstanding
-        assert instance.up == (row.state == UP)
+        assert row.state in (UP, PIPED, DRAINING) or not instance.outstanding
+        assert instance.up == (row.state in (UP, PIPED))
+        assert instance.form == (row.piped_form if row.state == PIPED else instance.own_form) or not instance.up
         assert instance.blocks.in_use == sum(request.room for request in instance.running) / instance.blocks.tokens_each
         if instant_over and row.state == DRAINING:
             assert instance.outstanding
@@ -45,7 +46,8 @@ def hosts_have_room(fleet):
 
 
 def loads_belong_to_rows(fleet, weights):
-    assert set(weights.coming) == {row for row in fleet.rows if row.state == STARTING}
+    assert set(weights.coming) == {row for row in fleet.rows if row.state in (STARTING, PIPED)}
+    pipelines_are_whole(fleet, weights)
     running = weights.operations.values()
     assert {load for operation in running for load in operation.loads} == set(weights.coming.values())
     for row in fleet.rows:
@@ -53,6 +55,14 @@ def loads_belong_to_rows(fleet, weights):
     for host, ssd in enumerate(weights.ssds):
         assert all(weights.coming[load.row] is load and load.row.host == host for load in ssd.left)
         assert all(0 <= left <= weights.size[load.row.model] for load, left in ssd.left.items())
+
+
+def pipelines_are_whole(fleet, weights):
+    """Rows serve in pipelines that lost no member."""
+    for load in weights.coming.values():
+        if load.row.state == PIPED:
+            assert load.pipeline is not None
+            assert load.pipeline not in weights.operations[load.operation].broken
 
 
 def watched(lowered):
@@ -80,15 +90,23 @@ def tables_agree(lowered, run):
     assert (np.diff(states[:, 0]) >= 0).all()
     assert (np.diff(run.ticks[:, 0]) >= 0).all()
     now = given.start_state.tolist()
+    taken = []
     for _, row, state in states.tolist():
         assert state in FOLLOWS[now[int(row)]]
+        if state == STARTING and now[int(row)] == EMPTY:
+            taken.append(row)
         now[int(row)] = int(state)
     up = states[states[:, 2] == UP]
-    for start_s, end_s, row, *_, first_token_s, _, _ in loads.tolist():
+    piped = states[states[:, 2] == PIPED]
+    for start_s, end_s, row, *_, first_token_s, _, piped_s in loads.tolist():
         assert np.isnan(end_s) or start_s <= end_s
+        assert np.isnan(piped_s) or start_s <= piped_s
+        assert np.isnan(piped_s) or np.isnan(end_s) or piped_s <= end_s
+        assert np.isnan(piped_s) or [piped_s, row] in piped[:, :2].tolist()
         assert np.isnan(end_s) or [end_s, row] in up[:, :2].tolist()
-        assert np.isnan(first_token_s) or first_token_s >= end_s
-    assert (states[:, 2] == STARTING).sum() <= len(loads)
+        assert np.isnan(first_token_s) or first_token_s > np.fmin(piped_s, end_s)
+    assert (~np.isnan(loads[:, 8])).sum() == len(piped)
+    assert len(taken) <= len(loads)
     assert loads[:, 7].sum() <= (run.status == DONE).sum()
     assert (np.diff(loads[:, 5]) >= 0).all()
     assert len(set(map(tuple, loads[:, [2, 5]].tolist()))) == len(loads)  # a row has one load an operation
@@ -107,4 +125,11 @@ def test_nothing_is_lost_and_nothing_held_twice(lowered):
 @settings(max_examples=100, deadline=None)
 @given(small_scaled_scenarios())
 def test_nor_in_small_clusters(lowered):
+    tables_agree(lowered, watched(lowered))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1).map(np.random.default_rng))
+def test_nor_where_rows_serve_in_pipelines(rng):
+    lowered = with_pipelines(rng, failing_multicasts(rng))
     tables_agree(lowered, watched(lowered))

@@ -37,6 +37,11 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
     host_count = 1 + max(hosts)
     multicast_s = np.broadcast_to(table, (models, *table.shape[-3:])).copy()
     base = cluster(requests, engines, failures, route, until_s)
+    pipelines = {}
+    for name, kind in (("piped_s", float), ("piped_with", np.int64), ("piped_form", float), ("switch_whole", np.int64)):
+        if name in changes:
+            shape = _no_pipelines(base.instances, multicast_s)[name].shape
+            pipelines[name] = np.broadcast_to(np.array(changes.pop(name), kind), shape).copy()
     scaling = Scaling(
         place=np.array(places),
         host=np.array(hosts),
@@ -49,7 +54,7 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         ssd_bytes_per_s=np.full(host_count, changes.pop("ssd_bytes_per_s", 4.0)),
         cache_bytes=np.full(host_count, changes.pop("cache_bytes", np.inf)),
         cached=np.array(changes.pop("cached", np.zeros((host_count, models))), np.int64),
-        **_no_pipelines(base.instances, multicast_s),
+        **_no_pipelines(base.instances, multicast_s) | pipelines,
         **each,
     )
     assert not changes, changes
@@ -174,6 +179,33 @@ def busy_scaled_scenario(rng: np.random.Generator) -> Lowered:
         cached=rng.integers(0, 2, ((places + 1) // 2, 1)),
         keep_s=rng.choice([0.0, 2.0, 20.0], 1),
     )
+
+
+def with_pipelines(rng: np.random.Generator, base: Lowered) -> Lowered:
+    """The same, with pipelines that serve while weights are sent; on the same grid of times if there is one."""
+    given = base.scaling
+    grid = bool((4 * base.requests.arrival_s % 1 == 0).all())
+    shape, models = given.multicast_s.shape, len(given.kind)
+    piped_s = given.multicast_s * rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], shape)
+    if grid:
+        piped_s = np.floor(4 * piped_s) / 4
+    piped_s[rng.random(shape) < 0.15] = np.inf
+    if rng.random() < 0.5:  # all members of an operation at once
+        piped_s[:] = piped_s.min(axis=3, keepdims=True)
+    scaling = given._replace(
+        piped_s=piped_s,
+        piped_with=rng.integers(0, rng.integers(1, 4), shape),
+        piped_form=base.instances.form * rng.choice([0.5, 1.0, 2.0], (len(base.instances.form), 1, 1)),
+        switch_whole=rng.integers(0, 2, models),
+    )
+    return base._replace(scaling=scaling)
+
+
+def piped_scenarios(size=400):
+    """So many clusters whose instances multicast and serve in pipelines meanwhile, with failures; always the same."""
+    for seed in range(size):
+        rng = np.random.default_rng(seed)
+        yield with_pipelines(rng, failing_multicasts(rng) if seed % 4 else scaled_scenario(rng))
 
 
 def any_scenarios(size=400):

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.scaled import DRAINING, EMPTY, STARTING, UP, WARM, Scaling
+from workbench.serving.model.scaled import DRAINING, EMPTY, PIPED, STARTING, UP, WARM, Scaling
 from workbench.serving.policy.scaling import decide
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.fleet_log import FleetLog
@@ -63,7 +63,7 @@ class Autoscaler:
 
     def _settle(self, model: int, seen: Signals) -> None:
         """Decide for one model, and do it."""
-        starting = len(self.fleet.of(model, STARTING))
+        starting = len(self.fleet.of(model, STARTING, PIPED))
         n = starting + len(self.fleet.of(model, UP))
         wanted = int(decide(self.kind[model], self.par[model], *seen, n, starting, self.tick_s))
         least, most = self.bounds[model]

@@ -3,7 +3,7 @@
 from math import isfinite
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, PIPED, STARTING, UP, WARM
 from workbench.serving.simulated.fleet_log import FleetLog
 from workbench.serving.simulated.host_cache import HostCache
 from workbench.serving.simulated.instants import Instants
@@ -44,7 +44,9 @@ class Fleet:
     def at_rest(self) -> bool:
         """Whether nothing here will happen of itself: no load, no step, no end of a warm row's time."""
         return not any(
-            row.state == STARTING or row.instance.outstanding or (row.state == WARM and isfinite(row.warm_until_s))
+            row.state in (STARTING, PIPED)
+            or row.instance.outstanding
+            or (row.state == WARM and isfinite(row.warm_until_s))
             for row in self.rows
         )
 
@@ -54,11 +56,26 @@ class Fleet:
 
     def come_up(self, row: Row, load: Load | None = None) -> None:
         """A row takes requests from now on: its `load` is complete, or it drained or was warm."""
-        if load:
+        if row.state == PIPED:
+            row.instance.switch(self.router)
+        elif load:
             row.instance.load = load
             row.instance.recover(self.router)
         self._become(row, UP)
         self.router.hand_out(row.model)
+
+    def join_pipeline(self, row: Row, load: Load) -> None:
+        """A row whose `load` is still coming takes requests as a member of a pipeline."""
+        row.instance.load = load
+        row.instance.recover(self.router, row.piped_form)
+        self._become(row, PIPED)
+        self.router.hand_out(row.model)
+
+    def leave_pipeline(self, row: Row) -> None:
+        """A row only waits for its weights again; requests there go back to the router."""
+        row.instance.load = None
+        self._become(row, STARTING)
+        self.router.meet_again(row.instance.fail(), row.model)
 
     def drain(self, row: Row) -> None:
         """A row takes no more requests."""

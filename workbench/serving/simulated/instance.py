@@ -20,7 +20,7 @@ class Instance:
         row = Instances(*(column[index].tolist() for column in given))
         self.index, self.clock, self.instants, self.log = index, clock, instants, log
         self.model, self.limit, self.slots = row.model, row.limit, row.slots
-        self.budget, self.chunk, self.form = row.budget, row.chunk, row.form
+        self.budget, self.chunk, self.form, self.own_form = row.budget, row.chunk, row.form, row.form
         self.reserve, self.whole, self.apart = bool(row.reserve), bool(row.whole), bool(row.apart)
         self.blocks = Blocks(row.blocks, row.block)
         self.queue: deque[Request] = deque()
@@ -32,9 +32,9 @@ class Instance:
         self.emptied: Callable[[], None] | None = None  # told when it takes no more requests and the last one is done
         self.load = None  # the `Load` that brought its weights, in a cluster that changes its size
 
-    def recover(self, router) -> None:
-        """Up and empty, from now on; whatever still waits from an earlier life finds that it is over."""
-        self.up = True
+    def recover(self, router, form: list[list[float]] | None = None) -> None:
+        """Up from now on, with another step time if `form` is given; what waits from an earlier life is void."""
+        self.up, self.form = True, form or self.own_form
         self.life += 1
         self.work = self.clock.event()
         self.clock.process(self._live(self.life, router))
@@ -43,6 +43,17 @@ class Instance:
         """Dead from now on: the step in progress is lost, and all requests leave without their KV."""
         self.up = False
         self.life += 1
+        return self._lose()
+
+    def switch(self, router) -> None:
+        """Alone from now on, after a time as a member of a pipeline: all that runs loses its KV and queues here."""
+        for request in self.running:
+            request.moves += 1
+        self.queue.extend(self._lose())
+        self.recover(router)
+
+    def _lose(self) -> list[Request]:
+        """The step in progress is lost, and all requests leave without their KV, the running ones first."""
         self.failed_steps += self.step is not None
         self.step = None
         lost = [*self.running, *self.queue]

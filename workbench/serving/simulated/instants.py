@@ -6,7 +6,8 @@ class Instants:
 
     Where several instances (or places) do the same at one instant, the lower index comes first: add it to the priority.
     SimPy's own URGENT (0) and NORMAL (1) events, which carry the consequences of each, come in between. Only clusters
-    that change their size have weights that are read, rows that are ready, expire or have drained, and ticks.
+    that change their size have weights that are read, rows that are ready, members of pipelines that form, expire or
+    have drained, and ticks.
     """
 
     def __init__(self, instances: int):
@@ -14,7 +15,8 @@ class Instants:
         self.fails = self.recovers + instances
         self.reads = self.fails + instances
         self.ready = self.reads + 1
-        self.expires = self.ready + instances
+        self.forms = self.ready + instances
+        self.expires = self.forms + instances
         self.ticks = self.expires + instances
         self.arrives = self.ticks + 1
         self.ends = self.arrives + 1

@@ -1,5 +1,6 @@
 """Rows of one model that start together, and the rows that they read from."""
 
+from workbench.serving.model.scaled import PIPED
 from workbench.serving.simulated.load import Load
 from workbench.serving.simulated.row import Row
 
@@ -10,8 +11,14 @@ class Operation:
     def __init__(self, number: int, model: int, sources: list[Row]):
         self.number, self.model, self.sources = number, model, list(sources)
         self.loads: list[Load] = []
+        self.broken: set[int] = set()  # numbers of pipelines that lost a member
         for row in sources:
             row.uses += 1
+
+    def members(self, pipeline: int | None = None) -> list[Row]:
+        """The rows that serve in pipelines, or in one of them, by index."""
+        rows = [load.row for load in self.loads if pipeline is None or load.pipeline == pipeline]
+        return sorted((row for row in rows if row.state == PIPED), key=lambda row: row.index)
 
     def release(self) -> list[Row]:
         """The sources are read no more; returns them."""

@@ -1,20 +1,21 @@
 """A row of the fleet: one model on one place, and how far its weights are."""
 
-from workbench.serving.model.scaled import DRAINING, STARTING, UP, WARM
+from workbench.serving.model.scaled import DRAINING, PIPED, STARTING, UP, WARM
 from workbench.serving.simulated.instance import Instance
 
 
 class Row:
-    """A model that a place may hold: empty, starting, up, draining, warm or dead.
+    """A model that a place may hold: empty, starting, piped, up, draining, warm or dead.
 
-    Only a row that is up is given requests. One that drains finishes those it has, and is warm then: without work, its
-    weights still there.
+    Only a row that is up or piped is given requests. One that is piped serves by turns with others while its weights
+    are still on their way. One that drains finishes those it has, and is warm then: without work, its weights there.
     """
 
-    __slots__ = ("host", "instance", "place", "state", "uses", "warm_since_s", "warm_until_s")
+    __slots__ = ("host", "instance", "piped_form", "place", "state", "uses", "warm_since_s", "warm_until_s")
 
-    def __init__(self, instance: Instance, place: int, host: int, state: int):
+    def __init__(self, instance: Instance, place: int, host: int, state: int, piped_form: list[list[float]]):
         self.instance, self.place, self.host, self.state = instance, place, host, state
+        self.piped_form = piped_form
         self.warm_since_s = self.warm_until_s = 0.0  # these mean something only while the row is warm
         self.uses = 0  # operations that read its weights
 
@@ -29,9 +30,9 @@ class Row:
     @property
     def occupied(self) -> bool:
         """Whether the place is taken by this row."""
-        return self.state in (STARTING, UP, DRAINING, WARM)
+        return self.state in (STARTING, PIPED, UP, DRAINING, WARM)
 
     def become(self, state: int) -> None:
         """Another state from now on."""
         self.state = state
-        self.instance.up = state == UP
+        self.instance.up = state in (UP, PIPED)

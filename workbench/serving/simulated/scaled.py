@@ -1,7 +1,6 @@
 """The parts of a cluster that changes its size, put together on a run's clock."""
 
 from collections.abc import Callable
-from math import nan
 
 import numpy as np
 
@@ -23,7 +22,7 @@ class Scaled:
 
     def __init__(self, given: Scaling, instances: list[Instance], router: Router, clock: Clock, instants: Instants):
         self.clock, self.log = clock, FleetLog(clock)
-        columns = (given.place.tolist(), given.host.tolist(), given.start_state.tolist())
+        columns = (given.place.tolist(), given.host.tolist(), given.start_state.tolist(), given.piped_form.tolist())
         rows = [Row(*row) for row in zip(instances, *columns, strict=True)]
         self.fleet = Fleet(rows, given.keep_s.tolist(), router, clock, instants, self.log)
         self.fleet.caches += [self._cache(given, host) for host in range(len(given.cache_bytes))]
@@ -53,7 +52,7 @@ class Scaled:
     def tables(self) -> dict[str, np.ndarray]:
         """What was written down, as `Outcome` has it."""
         loads = [
-            (x.start_s, x.end_s, x.row.index, x.tier, x.source_count, x.operation, x.first_token_s, x.helped, nan)
+            (x.start_s, x.end_s, x.row.index, x.tier, x.source_count, x.operation, x.first_token_s, x.helped, x.piped_s)
             for x in self.log.loads
         ]
         return {

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from workbench.serving.model.scaled import DRAINING, UP
+from workbench.serving.model.scaled import DRAINING, PIPED, UP
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.router import Router
 
@@ -27,7 +27,7 @@ class Signals(NamedTuple):
 
 def signals(model: int, router: Router, fleet: Fleet, arrived: int) -> Signals:
     """Look at a model now."""
-    places = [row.instance for row in fleet.of(model, UP, DRAINING)]
+    places = [row.instance for row in fleet.of(model, UP, DRAINING, PIPED)]
     line = router.lines[model]
     here = [request for place in places for request in (*place.running, *place.queue)]
     return Signals(

@@ -30,6 +30,8 @@ class Weights:
         self.source, self.size = given.source.tolist(), given.bytes.tolist()
         self.control_s, self.fixed_s = given.control_s.tolist(), given.fixed_s.tolist()
         self.dram_s, self.multicast_s = given.dram_s.tolist(), given.multicast_s
+        self.piped_s, self.piped_with = given.piped_s, given.piped_with
+        self.switch_whole = given.switch_whole.tolist()
         self.ssds = [
             SharedSSD(bytes_per_s, clock, instants.reads, self._was_read)
             for bytes_per_s in given.ssd_bytes_per_s.tolist()
@@ -57,6 +59,7 @@ class Weights:
         if row in self.coming:
             load = self.coming.pop(row)
             self.ssds[row.host].stop(load)
+            self._break_pipeline(load)
             self._leave_operation(load)
         for operation in list(self.operations.values()):
             if operation.lose_source(row):
@@ -72,10 +75,17 @@ class Weights:
         return [pair for group in groups for pair in self._start_multicast(model, group, sources)]
 
     def _start_multicast(self, model: int, rows: list[Row], sources: list[Row]) -> list[tuple[Load, float]]:
-        operation, now = self._operation(model, sources), self.clock.now
-        table = self.multicast_s[model, min(len(sources), self.multicast_s.shape[1]) - 1, len(rows) - 1].tolist()
+        operation, now_s = self._operation(model, sources), self.clock.now + self.control_s[model]
+        entry = model, min(len(sources), self.multicast_s.shape[1]) - 1, len(rows) - 1, slice(len(rows))
+        alone_s, piped_s, pipelines = (t[entry].tolist() for t in (self.multicast_s, self.piped_s, self.piped_with))
+        if self.switch_whole[model]:
+            alone_s = [max(alone_s)] * len(rows)
         loads = [self._load(row, MULTICAST_TIER, operation) for row in rows]
-        return [(load, now + self.control_s[model] + table[k]) for k, load in enumerate(loads)]
+        for k, load in enumerate(loads):
+            if piped_s[k] < alone_s[k]:
+                load.pipeline = pipelines[k]
+                self._expect_pipeline(load, now_s + piped_s[k])
+        return [(load, now_s + alone_s[k]) for k, load in enumerate(loads)]
 
     def _start_tiers(self, model: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
         operation, loads = self._operation(model, []), []
@@ -119,6 +129,22 @@ class Weights:
 
         self.clock.at(ready_s, self.instants.ready + load.row.index).callbacks.append(ready)
 
+    def _expect_pipeline(self, load: Load, forms_s: float) -> None:
+        def form(_) -> None:
+            if self.coming.get(load.row) is load and load.pipeline not in self.operations[load.operation].broken:
+                load.piped_s = self.clock.now
+                self.fleet.join_pipeline(load.row, load)
+
+        self.clock.at(forms_s, self.instants.forms + load.row.index).callbacks.append(form)
+
+    def _break_pipeline(self, lost: Load) -> None:
+        """A pipeline loses a member: the others wait for their weights again."""
+        if lost.pipeline is not None:
+            operation = self.operations[lost.operation]
+            operation.broken.add(lost.pipeline)
+            for row in operation.members(lost.pipeline):
+                self.fleet.leave_pipeline(row)
+
     def _was_read(self, load: Load) -> None:
         """The SSD has read all of a load: the host caches it, and the engine starts."""
         model = load.row.model
@@ -145,6 +171,8 @@ class Weights:
 
     def _begin_again(self, operation: Operation) -> None:
         """The loads of an operation without a source are lost, and their rows start anew from what there is now."""
+        for row in operation.members():
+            self.fleet.leave_pipeline(row)
         del self.operations[operation.number]
         rows = [load.row for load in operation.loads]
         cached = [self.fleet.caches[row.host].has(operation.model) for row in rows]

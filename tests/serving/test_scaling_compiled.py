@@ -1,15 +1,17 @@
 """The compiled engine on clusters that change their size: jumps equal steps, and what must hold of any run holds."""
 
 import numpy as np
+import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scaling_cases import growing, row, scaled_scenario
 from serving_cases import asked
 
 from workbench.serving.model import run_compiled
+from workbench.serving.model.allocating import allocation, end_of
 from workbench.serving.model.lowered import DONE, REJECTED
 from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
-from workbench.serving.model.scaling_tables import allocation, held_row_s
+from workbench.serving.model.scaling_tables import held_row_s
 from workbench.serving.policy import chooser
 
 scenarios = st.integers(0, 2**32 - 1).map(lambda seed: scaled_scenario(np.random.default_rng(seed)))
@@ -63,11 +65,22 @@ def test_rows_change_as_they_may_and_a_place_holds_one_at_a_time(lowered):
     span_s = before_s + 1.0
     held_s.append(1.0 * int((~np.isin(state, (EMPTY, DEAD))).sum()))
     np.testing.assert_allclose(held_row_s(lowered, out, span_s), sum(held_s), rtol=1e-9, atol=1e-9)
-    table = allocation(lowered, out, [f"{m}" for m in range(scaling.kind.size)], 2)
-    last = table.group_by("model").last()
-    assert last["gpus_allocated"].sum() == 2 * int((~np.isin(state, (EMPTY, DEAD))).sum())
+
+
+@settings(max_examples=300)
+@given(scenarios)
+def test_what_is_allocated_and_active_adds_up(lowered):
+    """To the time that rows hold their places, and to that of all steps where none was lost."""
+    out, end_s = run_compiled(lowered), end_of(lowered, run_compiled(lowered))
+    table = allocation(lowered, out, [f"{m}" for m in range(lowered.scaling.kind.size)], 2)
     assert (table["gpus_active"] <= table["gpus_allocated"]).all()
     assert (table["gpus_active"] >= 0).all()
+    assert table.group_by("model").last().select("gpus_allocated", "gpus_active").sum().row(0) == (0, 0)
+    seconds = table.with_columns(held_s=pl.col("time_s").shift(-1).over("model") - pl.col("time_s"))
+    allocated, active = seconds.select(pl.col("gpus_allocated", "gpus_active") * pl.col("held_s")).sum().row(0)
+    np.testing.assert_allclose(allocated, 2 * held_row_s(lowered, out, end_s), rtol=1e-9, atol=1e-9)
+    if not lowered.failures.time_s.size and not np.isfinite(lowered.until_s):
+        np.testing.assert_allclose(active, 2 * out.busy_s.sum(), rtol=1e-9, atol=1e-9)
 
 
 @settings(max_examples=300)

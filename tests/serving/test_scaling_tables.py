@@ -153,9 +153,7 @@ def test_a_scale_out_in_tables():
     assert run.scaleouts.drop("needed_s").rows() == [
         ("a", 0, 101.0, 104.5, 103.5, False, 1, 8.0, 0, "ssd", 0, 0)
     ]  # fmt: skip
-    assert run.allocation.rows() == [
-        (100, "a", 0, 0), (101, "a", 4, 0), (102, "a", 4, 0), (103, "a", 4, 0), (103.5, "a", 4, 4)
-    ]  # fmt: skip
+    assert run.allocation.rows() == [(100, "a", 0, 0), (101, "a", 4, 0), (103.5, "a", 4, 4), (105.5, "a", 0, 0)]
     kinds = run.timeline.select("time_s", "entity", "kind").rows()
     assert kinds == [
         (100, "request 0", "arrival"), (101, "instance 0", "starting"), (102, "place 1", "failure"),
@@ -176,7 +174,8 @@ def test_without_a_pool_the_allocation_is_all_instances_that_are_up():
     run = serve(
         Scenario(groups=groups, failures=(Failure(time_s=1.5, instance=0, back_s=2.0),)), table(("a", 7.0, 4, 3))
     )
-    assert run.allocation.rows() == [(7, "a", 2, 2), (8.5, "a", 1, 1), (9, "a", 2, 2)]
+    # On the first from 7 to 8.5 s, then on the other: a step for its prompt and the token it had, and one more.
+    assert run.allocation.rows() == [(7, "a", 2, 1), (8.5, "a", 1, 1), (9, "a", 2, 1), (10.5, "a", 0, 0)]
     assert run.scaleouts.is_empty()
 
 
@@ -185,4 +184,5 @@ def test_a_model_without_rows_has_no_allocation_of_its_own():
         Scenario(groups=(group("a"), group("b")), pool=Pool(hosts=1, ssd_bytes_per_s=1.0)), table(("c", 0.0, 1, 1))
     )
     assert run.allocation.rows() == [(0, "a", 0, 0), (0, "b", 0, 0)]
+    assert metrics(run)["gpu_active_s"] == 0
     assert np.isnan(run.requests["finish_s"].to_numpy()).all()

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import UserError
-from workbench.operating.allocating import allocation_table
 from workbench.operating.choices import System, counted
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
@@ -78,11 +77,11 @@ class Run(Record):
         """What happened when: `time_s, entity, kind, value`."""
         return self.served.timeline
 
-    @cached_property
+    @property
     def allocation(self) -> pl.DataFrame:
         """GPUs of each model from each change on: `time_s, model, gpus_allocated, gpus_active`; a GPU is active while
         its instance runs a request."""
-        return allocation_table(self.served, self.scenario.instance_models, self.deployment.tp)
+        return self.served.allocation
 
     @property
     def scaleouts(self) -> pl.DataFrame:
@@ -112,7 +111,7 @@ class Run(Record):
             slo: the promise; that of the run when None. Another one needs no other run.
         """
         slo = slo or self.slo
-        found = metrics(self.served, slo, self.deployment.tp)
+        found = metrics(self.served, slo)
         found["inside"] = found["arrived"] - found["done"] - found["rejected"]
         if slo is not None:
             shares = self.served.attainment(slo)

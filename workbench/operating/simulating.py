@@ -165,7 +165,7 @@ def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:
         seed=int(seed) if isinstance(seed, Integral) else int(seed.generate_state(1)[0]),
         backend=backend,
         notes=asked.notes,
-        served=served,
+        served=served.model_copy(update={"accelerators": asked.deployment.tp}),
     )
 
 

@@ -16,7 +16,8 @@ def metrics(run: Run, slo: SLO | None = None, accelerators: int | None = None) -
 
     TTFT counts from the client's arrival; TPOT is (last - first) / max(1, n - 1); E2E ends with the last token. A rate
     is over the span from the first arrival to the last finish, or to where the clock stopped. GPU time is given as
-    allocated (instances that are there, or starting, draining, warm, over the span) and as active (their steps).
+    allocated (instances that are there, or starting, draining, warm, over the span) and as active (running a request:
+    all completed steps, since an instance steps whenever it has one).
 
     Parameters:
         run: what happened.

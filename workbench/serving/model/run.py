@@ -10,10 +10,11 @@ from workbench.errors import InputError
 from workbench.profiles.slo_record import SLO
 from workbench.records import Record
 from workbench.serving.kernels.gaps import fill_gaps, fill_token_times
+from workbench.serving.model.allocating import allocation
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED, Lowered, Outcome
 from workbench.serving.model.promises import attainment, kept_shares
-from workbench.serving.model.scaling_tables import allocation, scaleouts, state_rows
+from workbench.serving.model.scaling_tables import scaleouts, state_rows
 from workbench.serving.model.scenario import Scenario, lower
 from workbench.workloads.generators.streams import Seed
 from workbench.workloads.handle import Trace
@@ -88,7 +89,7 @@ class Run(Record):
 
     @cached_property
     def allocation(self) -> pl.DataFrame:
-        """Accelerators that each model holds, see `workbench.serving.model.scaling_tables`."""
+        """Accelerators that each model holds, and those at work, see `workbench.serving.model.allocating`."""
         table = allocation(self.lowered, self.outcome, self._names, self.accelerators)
         return table.with_columns(pl.col("time_s") + self.start_s)
 

@@ -1,4 +1,4 @@
-"""A cluster that changed its size, as tables: accelerators held by each model, every scale-out, states of rows."""
+"""A cluster that changed its size, as tables: who holds a place, every scale-out, states of rows."""
 
 from collections.abc import Sequence
 
@@ -6,46 +6,17 @@ import numpy as np
 import polars as pl
 
 from workbench.serving.model.lowered import Lowered, Outcome
-from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, UP
+from workbench.serving.model.scaled import DEAD, EMPTY, UP
 from workbench.serving.policy.scalers import FIXED_TIER, IDEAL_TIER, TIERS_BY_NUMBER
 
 STATE_NAMES = ("empty", "starting", "up", "draining", "warm", "dead", "piped")
 
 
-def allocation(lowered: Lowered, outcome: Outcome, models: Sequence[str], accelerators: int) -> pl.DataFrame:
-    """Accelerators that each model holds from a time on: `time_s, model, gpus_allocated, gpus_active`.
-
-    Allocated are those of instances that start, serve, drain or stay warm; active are those of instances that serve or
-    drain. The first rows are those of time 0; of several changes at one time the last one counts.
-
-    Parameters:
-        lowered, outcome: the run.
-        models: names in the order of their numbers.
-        accelerators: of an instance.
-    """
-    time_s, row, old, new = _changes(lowered, outcome)
-    model = lowered.instances.model[row]
-    held, active = (is_in(new) * 1 - is_in(old) for is_in in (_held, _active))
-    parts = []
-    for m, name in enumerate(models):
-        mine = model == m
-        frame = pl.DataFrame(
-            {
-                "time_s": time_s[mine],
-                "model": pl.Series([name] * int(mine.sum()), dtype=pl.String),
-                "gpus_allocated": np.cumsum(held[mine]) * accelerators,
-                "gpus_active": np.cumsum(active[mine]) * accelerators,
-            }
-        )
-        parts.append(frame.unique("time_s", keep="last", maintain_order=True))
-    return pl.concat(parts).sort("time_s", maintain_order=True)
-
-
 def held_row_s(lowered: Lowered, outcome: Outcome, span_s: float) -> float:
     """Seconds that all rows together were neither empty nor dead, from 0 to `span_s`."""
-    time_s, _, old, new = _changes(lowered, outcome)
+    time_s, _, old, new = state_changes(lowered, outcome)
     left_s = np.maximum(0.0, span_s - time_s)
-    return float(((_held(new) * 1 - _held(old)) * left_s).sum())
+    return float(((held(new) * 1 - held(old)) * left_s).sum())
 
 
 def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.DataFrame:
@@ -86,7 +57,7 @@ def state_rows(outcome: Outcome) -> tuple[np.ndarray, list[str], list[str], np.n
     return time_s.copy(), names, [STATE_NAMES[int(k)] for k in state], row.copy()
 
 
-def _changes(lowered: Lowered, outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def state_changes(lowered: Lowered, outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """All changes of state in order, those from nothing to the state at time 0 first: time, row, old and new state."""
     n = lowered.instances.model.size
     if lowered.scaling is None:
@@ -112,9 +83,6 @@ def _failures(lowered: Lowered) -> np.ndarray:
     return np.array([(time_s, j, state) for time_s, _, j, state in happened]).reshape(-1, 3)
 
 
-def _held(state: np.ndarray) -> np.ndarray:
+def held(state: np.ndarray) -> np.ndarray:
+    """Whether rows of such states hold their places."""
     return (state != EMPTY) & (state != DEAD)
-
-
-def _active(state: np.ndarray) -> np.ndarray:
-    return (state == UP) | (state == DRAINING)

@@ -1,0 +1,51 @@
+"""BlitzScale's figures of two instances that share batches."""
+
+import polars as pl
+import pytest
+
+import workbench as wb
+
+
+@pytest.fixture(scope="module")
+def figure_15():
+    return wb.experiment("blitzscale/fig15").run(("analytic", "simpy"))
+
+
+def test_figure_15_agrees_with_every_calculation_of_the_notes(figure_15):
+    verdicts = figure_15.verdicts()
+    beside = verdicts.filter(pl.col("verdict") == "computed")
+    assert len(beside) == 104
+    assert beside["reason"].str.contains("it agrees").all()
+
+
+def test_figure_15_against_what_is_printed(figure_15):
+    printed = figure_15.verdicts().filter(pl.col("verdict") != "computed")
+    found = dict(zip(printed["claim"].str.split(" (").list.first(), printed["verdict"], strict=False))
+    assert found["latency of request 3 in the paper's example, in layer times"] == "reproduced"
+    assert found["load time of a layer over its compute time, called typical"] == "differs"
+    moved = printed.filter(pl.col("verdict") == "differs")["reason"][0]
+    assert "prefills as fast as the artifact says" in moved  # the run that moves it is named
+    assert figure_15.agreement()["agrees"].all()
+
+
+def test_figure_15_at_the_ends_of_its_sliders():
+    exp = wb.experiment("blitzscale/fig15")
+    for given in (
+        {"batches": 1, "layers": 1, "load_layers": 0.0},
+        {"batches": 60, "layers": 100, "load_layers": 40.0},
+        {"batches": 1, "layers": 100, "load_layers": 40.0, "hand_over_layers": 2.0},
+        {"batches": 60, "layers": 1, "load_layers": 0.0, "gap_layers": 40.0},
+    ):
+        result = exp.run("analytic", **given)
+        table = result.tables["batches"]
+        assert table["finish_layers"].is_finite().all()
+        assert (table["moved_layers"] <= given["layers"]).all()
+        assert result.figure().data
+
+
+def test_an_exact_optimum_is_not_beaten(figure_15):
+    small = wb.experiment("blitzscale/fig15").run("analytic", batches=5, layers=8, load_layers=2.0)
+    total = small.tables["batches"].group_by("rule").agg(pl.col("finish_layers").sum())
+    sums = dict(total.iter_rows())
+    assert sums["exact optimum"] == min(sums.values())
+    assert (sums["exact optimum"], sums["ILP-free ZigZag"], sums["ZigZag, untouched too"]) == (74, 75, 74)

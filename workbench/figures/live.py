@@ -1,0 +1,76 @@
+"""Two instances that share batches: the slots of both, and when batches are done."""
+
+import polars as pl
+
+from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
+from workbench.catalogue.outcome import Outcome
+from workbench.figures.base import COLOURS, SYMBOLS, WORDS, Palette, published_marks
+from workbench.figures.canvas import Canvas, bar, scatter
+from workbench.figures.panels import stack
+
+FEW = 24
+"""Batches whose numbers stand in their slots."""
+EDGE = {"width": 1, "color": "rgba(0,0,0,.3)"}
+
+
+def slots(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale's Figure 15: a chart of both instances under one rule, and finish times under all."""
+    parameters = outcome.parameters
+    palette = Palette(SHOWN)
+
+    def chart(made: Canvas, row: int) -> None:
+        table = outcome.tables["slots"]
+        table = table.filter(pl.col("backend") == table["backend"][0])
+        for (batch,), part in table.group_by("batch", maintain_order=True):
+            length = (part["end_layers"] - part["start_layers"]).to_list()
+            made.add(
+                bar(
+                    length,
+                    [f"{name} instance" for name in part["instance"]],
+                    base=part["start_layers"].to_list(),
+                    orientation="h",
+                    name=f"batch {batch}",
+                    showlegend=False,
+                    marker={"color": COLOURS[(batch - 1) % len(COLOURS)], "line": EDGE},
+                    text=[str(batch) if parameters["batches"] <= FEW else ""] * len(part),
+                    textposition="inside",
+                    insidetextanchor="middle",
+                    textangle=0,
+                    textfont={"color": "white", "size": 11},
+                    constraintext="none",
+                    hovertemplate="batch %{fullData.name}, from %{base:.4g}, %{x:.4g} layer times<extra></extra>",
+                ),
+                row=row,
+            )
+        made.x(row, title="layer times").y(row, ticklabelstandoff=6, categoryarray=["old instance", "new instance"])
+        made.y(row, categoryorder="array").set(barmode="overlay")
+
+    def finish(made: Canvas, row: int) -> None:
+        table = outcome.tables["batches"]
+        for (backend,), part in table.group_by("backend", maintain_order=True):
+            first = backend == table["backend"][0]
+            for (rule,), line in part.group_by("rule", maintain_order=True):
+                colour = palette.colour(rule)
+                made.add(
+                    scatter(
+                        line["batch"].to_list(),
+                        line["finish_layers"].to_list(),
+                        name=f"{rule} ({WORDS[backend]})",
+                        mode="lines" if first and len(line) > 1 else "markers",
+                        line={"color": colour, "dash": palette.dash(rule), "width": 2},
+                        marker={"color": colour, "symbol": SYMBOLS[backend], "size": 9, "line": {"width": 2}},
+                        legendgroup=rule,
+                    ),
+                    row=row,
+                )
+        own = {series: series.removeprefix(f"{FINISH}, ") for series in outcome.published["series"] if FINISH in series}
+        if (parameters["batches"], parameters["layers"], parameters["load_layers"]) == (7, 7, 6.0):
+            made.add(*published_marks(outcome, palette, series={s: r for s, r in own.items() if r in SHOWN}), row=row)
+        made.x(row, title="batch").y(row, title="done after, layer times", rangemode="tozero")
+
+    shown = outcome.tables["slots"]["rule"][0] if len(outcome.tables["slots"]) else ALONE
+    painters = {"slots": (f"who runs what: {shown} (numbers: batches)", chart), "finish": ("done", finish)}
+    about = f"{parameters['batches']} batches, {parameters['layers']} layers"
+    return stack(
+        f"{about}; a layer loads in {parameters['load_layers']:g} layer times", painters, panel, heights=(0.75, 1.2)
+    )

@@ -11,6 +11,7 @@ from workbench.serving.model import (
     Failure,
     Group,
     Multicast,
+    MulticastPlan,
     Part,
     Pool,
     Scenario,
@@ -24,6 +25,7 @@ from workbench.serving.model import (
     weights_on,
 )
 from workbench.serving.model.multicast_table import multicast_table
+from workbench.serving.simulated import simulate
 
 SECOND = StepForm(compute=(1.0, 0.0, 0.0, 0.0, 0.0))
 QUEUE = Autoscaler(policy="queue", parameters={"waiting": 1})
@@ -120,6 +122,64 @@ def test_more_sources_share_the_targets_in_turn():
     assert seconds[0, 1].tolist() == [4, 5, 0, 0, 0]
 
 
+TWO_SECONDS = StepForm(compute=(2.0, 0.0, 0.0, 0.0, 0.0))
+
+
+def piped(**changes):
+    """Copies of four seconds; one target of one source serves in a pipeline after one second."""
+    settings = {
+        "schedule": "chain", "bytes_per_s": 2.0, "blocks": 1, "piped_step": TWO_SECONDS,
+        "plans": (MulticastPlan(sources=1, targets=1, forms_s=(1.0,)),),
+    }  # fmt: skip
+    sent = Multicast(**settings | changes)
+    weights = Weights(path="multicast", bytes=8.0, dram_bytes_per_s=16.0, multicast=sent, keep_s=99.0)
+    return group(
+        "a", count=1, limit=1, start_up=StartUp(engine=Part(seconds=0.5), weights=weights),
+        autoscaler=Autoscaler(policy="queue", parameters={"waiting": 1}, most=2),
+    )  # fmt: skip
+
+
+def test_plans_become_tables():
+    """Three places: up to two targets of up to two sources; the plan for nine targets has no place there."""
+    plans = (
+        MulticastPlan(sources=1, targets=2, complete_s=(3.0, 5.0), forms_s=(1.0, np.inf), pipelines=(4, 0)),
+        MulticastPlan(sources=2, targets=2, forms_s=(2.0, 2.0)),
+        MulticastPlan(sources=1, targets=9, complete_s=(1.0,) * 9),
+    )
+    both = (piped(plans=plans, switch="whole"), group("b"))
+    given = lower(Scenario(groups=both, pool=Pool(hosts=3, ssd_bytes_per_s=1.0)), table(("a", 0.0, 1, 1))).scaling
+    assert given.multicast_s[0].tolist() == [[[4, 0], [3, 5]], [[4, 0], [4, 4]]]
+    assert given.piped_s[0].tolist() == [[[np.inf] * 2, [1, np.inf]], [[np.inf] * 2, [2, 2]]]
+    assert given.piped_with[0].tolist() == [[[-1, -1], [4, 0]], [[-1, -1], [0, 0]]]
+    assert np.isinf(given.piped_s[1]).all()
+    assert given.piped_form[:, 0, 0].tolist() == [2, 1] * 3
+    assert given.switch_whole.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), [
+    (lambda: MulticastPlan(sources=1, targets=2, complete_s=(1.0,)), "complete_s has 1 numbers for 2 targets"),
+    (lambda: MulticastPlan(sources=1, targets=1, pipelines=(0,)), "pipelines have no forms_s"),
+    (lambda: MulticastPlan(sources=1, targets=1, forms_s=(-1.0,)), "holds -1.0; give 0 or more, or infinity"),
+    (lambda: MulticastPlan(sources=1, targets=1, forms_s=(1.0,), pipelines=(-1,)), "number pipelines from 0"),
+    (lambda: piped(piped_step=None), "there is no piped_step; give the step time of a member"),
+    (lambda: piped(plans=[MulticastPlan(sources=1, targets=1)] * 2), "two for 1 sources and 1 targets"),
+])  # fmt: skip
+def test_plans_that_make_no_sense_are_refused(wrong, sentence):
+    with pytest.raises(InputError, match=sentence):
+        wrong()
+
+
+def test_an_instance_is_useful_before_it_is_alone():
+    """The second request waits from 0.5 s; a row starts at 1 s, serves in a pipeline from 2.5 s, and is alone at
+    5.5 s: the second of its tokens is in the making then and is made anew, at 6.5 s."""
+    requests = table(("a", 0.0, 4, 9), ("a", 0.5, 4, 2))
+    run = serve(Scenario(groups=(piped(),), pool=Pool(hosts=2, ssd_bytes_per_s=4.0)), requests, backend=simulate)
+    row = run.scaleouts.row(0, named=True)
+    assert [row[f"{name}_s"] for name in ("detected", "piped", "first_useful", "alone")] == [1, 2.5, 4.5, 5.5]
+    assert run.requests["finish_s"].to_list() == [9, 6.5]
+    assert "piped" in run.timeline["kind"].to_list()
+
+
 def test_hardware_becomes_rates():
     """TP 4 on 8 accelerators: four PCIe links of 10 GB/s under two switches of 15 GB/s; two of four cards."""
     pcie = {"host_bytes_per_s": 10e9, "accelerators_per_pcie_switch": 2, "pcie_switch_bytes_per_s": 15e9}
@@ -150,7 +210,7 @@ def scaled_out():
 
 def test_a_scale_out_in_tables():
     run = scaled_out()
-    assert run.scaleouts.drop("needed_s").rows() == [
+    assert run.scaleouts.drop("needed_s", "piped_s").rows() == [
         ("a", 0, 101.0, 104.5, 103.5, False, 1, 8.0, 0, "ssd", 0, 0)
     ]  # fmt: skip
     assert run.allocation.rows() == [(100, "a", 0, 0), (101, "a", 4, 0), (103.5, "a", 4, 4), (105.5, "a", 0, 0)]

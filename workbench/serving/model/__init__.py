@@ -5,6 +5,7 @@ from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.hardware import pool_on, weights_on
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Network, Outcome, Requests
 from workbench.serving.model.measuring import metrics
+from workbench.serving.model.multicast_plan import MulticastPlan
 from workbench.serving.model.run import Run, serve
 from workbench.serving.model.scaled import Scaling
 from workbench.serving.model.scenario import ENGINES, Engine, Failure, Group, Scenario, engine_named, lower
@@ -21,6 +22,7 @@ __all__ = [
     "Instances",
     "Lowered",
     "Multicast",
+    "MulticastPlan",
     "Network",
     "Outcome",
     "Part",

@@ -11,7 +11,7 @@ def multicast_table(plan: Multicast, total_bytes: float, sources: int, targets: 
     """Seconds until target i of k has all weights from s sources, float64[S, K, K] at [s-1, k-1, i]; 0 beyond i = k-1.
 
     Targets are dealt to the sources in turn, and each source serves its own by the schedule, the first one next to it.
-    Links are equal and nobody else is on them.
+    Links are equal and nobody else is on them. Sizes that have a plan take the times of that.
 
     Parameters:
         plan: schedule, link and blocks.
@@ -37,4 +37,22 @@ def multicast_table(plan: Multicast, total_bytes: float, sources: int, targets: 
             for first in range(min(s, k)):
                 own = table[s - 1, k - 1, first:k:s]
                 own[:] = done_s[own.size - 1]
+    for one in plan.plans:
+        if one.complete_s is not None and one.sources <= sources and one.targets <= targets:
+            table[one.sources - 1, one.targets - 1, : one.targets] = one.complete_s
     return table
+
+
+def pipeline_tables(plan: Multicast, sources: int, targets: int) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds until target i of k serves as a member of a pipeline, and the number of that, as `multicast_table`.
+
+    Infinity and -1 where there is none.
+    """
+    forms_s = np.full((sources, targets, targets), np.inf)
+    pipeline = np.full((sources, targets, targets), -1)
+    for one in plan.plans:
+        if one.serves_early and one.sources <= sources and one.targets <= targets:
+            place = one.sources - 1, one.targets - 1, slice(one.targets)
+            forms_s[place] = one.forms_s
+            pipeline[place] = one.pipelines or 0
+    return forms_s, pipeline

@@ -7,9 +7,10 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.serving.model.autoscaling import Pool
-from workbench.serving.model.multicast_table import multicast_table
+from workbench.serving.model.multicast_table import multicast_table, pipeline_tables
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
 from workbench.serving.model.start_up import Weights
+from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy.scalers import SCALERS, SOURCES
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
     start_state = np.full((count, len(groups)), EMPTY)
     start_state[np.arange(len(first)), first] = UP
     scalers = [group.autoscaler for group in groups]
-    tables = _tables(weights, count)
+    multicast_s, piped_s, piped_with = _tables(weights, count)
+    plans = [one.multicast for one in weights]
     place = np.repeat(np.arange(count), len(groups))
     return Scaling(
         place=place,
@@ -63,17 +65,17 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         control_s=np.array([group.start_up.control_s for group in groups]),
         fixed_s=np.array([one.fixed_s for one in weights]),
         dram_s=np.tile([_from_memory_s(one) for one in weights], count),
-        multicast_s=tables,
+        multicast_s=multicast_s,
         bytes=np.array([one.bytes or 1.0 for one in weights]),
         ssd_bytes_per_s=np.full(pool.hosts, pool.ssd_bytes_per_s or 1.0),
         cache_bytes=np.full(pool.hosts, pool.cache_bytes),
         ttl_s=np.array([one.ttl_s for one in weights]),
         cached=np.tile([int(name in pool.cached) for name in models], (pool.hosts, 1)),
         keep_s=np.array([one.keep_s for one in weights]),
-        piped_s=np.full(tables.shape, np.inf),
-        piped_with=np.full(tables.shape, -1),
-        piped_form=np.tile([group.step.rows for group in groups], (count, 1, 1)),
-        switch_whole=np.zeros(len(groups), np.int64),
+        piped_s=piped_s,
+        piped_with=piped_with,
+        piped_form=np.tile([_piped_step(group).rows for group in groups], (count, 1, 1)),
+        switch_whole=np.array([int(plan is not None and plan.switch == "whole") for plan in plans]),
     )
 
 
@@ -81,13 +83,21 @@ def _from_memory_s(one: Weights) -> float:
     return one.bytes / one.dram_bytes_per_s if one.bytes and one.dram_bytes_per_s else 0.0
 
 
-def _tables(weights: Sequence[Weights], places: int) -> np.ndarray:
-    """float64[M, S, K, K]; of one source and target where nothing is sent."""
+def _piped_step(group: "Group") -> StepForm:
+    """The step time of a member of a pipeline; that of the instance alone where there are none."""
+    plan = group.start_up.weights.multicast
+    return group.step if plan is None or plan.piped_step is None else plan.piped_step
+
+
+def _tables(weights: Sequence[Weights], places: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """[M, S, K, K] each: when copies are there, when pipelines form, which; of one source and target if none."""
     sent = any(one.path == "multicast" for one in weights)
     targets = min(max(1, places - 1), MOST_TARGETS) if sent else 1
     sources = min(targets, MOST_SOURCES)
-    tables = np.zeros((len(weights), sources, targets, targets))
+    shape = len(weights), sources, targets, targets
+    done_s, forms_s, pipeline = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -1)
     for m, one in enumerate(weights):
         if one.path == "multicast":
-            tables[m] = multicast_table(one.multicast, one.bytes, sources, targets)
-    return tables
+            done_s[m] = multicast_table(one.multicast, one.bytes, sources, targets)
+            forms_s[m], pipeline[m] = pipeline_tables(one.multicast, sources, targets)
+    return done_s, forms_s, pipeline

@@ -21,13 +21,14 @@ def held_row_s(lowered: Lowered, outcome: Outcome, span_s: float) -> float:
 
 def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.DataFrame:
     """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
-    requests_helped, bytes, instance, tier, sources, operation`.
+    requests_helped, bytes, instance, tier, sources, operation, piped_s`.
 
     Detected is when the autoscaler decided; first useful is the first token of a request that began there; alone is
-    when the instance was up with all its weights. Needed depends on a promise and is NaN here. Bytes are 0 where
+    when the instance was up with all its weights; piped is when it began to serve in a pipeline, so that it may be
+    useful before it is alone, and NaN if it did not. Needed depends on a promise and is NaN here. Bytes are 0 where
     weights come by no path that is modelled.
     """
-    start_s, end_s, row, tier, sources, operation, first_s, helped, _ = outcome.loads.T
+    start_s, end_s, row, tier, sources, operation, first_s, helped, piped_s = outcome.loads.T
     row, tier = row.astype(np.int64), tier.astype(np.int64)
     model = lowered.instances.model[row]
     moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER)), 0.0, 1.0)
@@ -46,6 +47,7 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
             "tier": pl.Series([TIERS_BY_NUMBER[t] for t in tier], dtype=pl.String),
             "sources": sources.astype(np.int64),
             "operation": operation.astype(np.int64),
+            "piped_s": piped_s,
         }
     )
 

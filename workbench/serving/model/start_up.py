@@ -7,6 +7,8 @@ from pydantic import field_validator, model_validator
 
 from workbench.errors import UnknownName
 from workbench.records import Asked, AtLeastOne, NotNegative, Positive, Status
+from workbench.serving.model.multicast_plan import MulticastPlan
+from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy.scalers import SOURCES
 
 
@@ -26,12 +28,30 @@ class Multicast(Asked):
         bytes_per_s: of an instance's network cards together.
         alpha_s: overhead of each block.
         blocks: into how many the weights are cut.
+        plans: sizes of a multicast whose times are known, in place of the schedule's; with the pipelines that serve
+            while it runs. Sizes without a plan have none.
+        piped_step: how long a step takes while an instance is a member of a pipeline: it runs whole batches, as its
+            share of what the members do by turns. Needed for pipelines.
+        switch: a member serves alone when it has its own copy (*each*), or when all targets have theirs (*whole*).
     """
 
     schedule: Literal["chain", "binomial_pipeline", "faasnet_tree", "ring_broadcast"]
     bytes_per_s: Positive
     alpha_s: NotNegative = 0.0
     blocks: AtLeastOne = 64
+    plans: tuple[MulticastPlan, ...] = ()
+    piped_step: StepForm | None = None
+    switch: Literal["each", "whole"] = "each"
+
+    @model_validator(mode="after")
+    def _planned_once(self):
+        sizes = [(plan.sources, plan.targets) for plan in self.plans]
+        for size in sizes:
+            if sizes.count(size) > 1:
+                raise ValueError(f"plans has two for {size[0]} sources and {size[1]} targets; leave one out")
+        if self.piped_step is None and any(plan.serves_early for plan in self.plans):
+            raise ValueError("plans have pipelines but there is no piped_step; give the step time of a member")
+        return self
 
 
 class Weights(Asked):

@@ -9,6 +9,7 @@ from operating_cases import SECOND, gpus, table
 
 import workbench as wb
 from workbench.errors import InputError, UserError
+from workbench.serving import StepForm
 
 BACKENDS = ("compiled", "simpy")
 
@@ -150,3 +151,24 @@ def test_the_same_seed_twice_is_the_same_run_and_another_is_not():
 def test_settings_that_cannot_be_are_refused(options, words):
     with pytest.raises(UserError, match=words):
         serve(table((0.0, 8, 1)), **options)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(0.0, 8, 3), (1e4, 8, 3)],  # steps of 1e-14 s at 10,000 s, where the next number is 2e-12 s away
+        [(0.0, 8, 1), (1e4, 8, 1)],  # the same, one step a request
+        [(0.0, 8, 3), (1e4, 8, 0), (2e4, 8, 2)],
+    ],
+)
+def test_steps_that_do_not_move_the_clock_are_refused(rows, backend):
+    with pytest.raises(UserError, match=r"too short to be told from none 10000 s after the first arrival .*1\.8e-12"):
+        serve(table(*rows), backend, step=StepForm(compute=(1e-14, 0.0, 0.0, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_steps_that_just_move_the_clock_are_served(backend):
+    run = serve(table((0.0, 8, 3), (1e4, 8, 3)), backend, step=StepForm(compute=(2e-12, 0.0, 0.0, 0.0, 0.0)))
+    assert set(run.requests["status"]) == {"done"}
+    assert (np.diff(run.iterations.filter(instance=0)["end_s"].to_numpy()) > 0).all()

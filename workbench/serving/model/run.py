@@ -16,6 +16,7 @@ from workbench.serving.model.lowered import DONE, INSIDE, REJECTED, Lowered, Out
 from workbench.serving.model.promises import attainment, kept_shares
 from workbench.serving.model.scaling_tables import scaleouts, state_rows
 from workbench.serving.model.scenario import Scenario, lower
+from workbench.serving.model.telling_apart import require_apart
 from workbench.workloads.generators.streams import Seed
 from workbench.workloads.handle import Trace
 
@@ -238,5 +239,6 @@ def serve(
     if "request_id" not in table.columns:
         table = table.with_row_index("request_id").cast({"request_id": pl.Int64})
     outcome = backend(lowered) if backend else run_compiled(lowered, chooser)
+    require_apart(lowered, outcome)
     accelerators = scenario.pool.accelerators if scenario.pool else 1
     return Run(asked=table, lowered=lowered, outcome=outcome, models=tuple(scenario.models), accelerators=accelerators)

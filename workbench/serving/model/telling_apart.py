@@ -13,17 +13,17 @@ def require_apart(lowered: Lowered, outcome: Outcome) -> None:
         UserError: such a step, with its instance and the time.
     """
     ends_s, at = outcome.iteration_end_s, outcome.iteration_at
-    stands = np.diff(ends_s) <= 0
-    stands[at[1:-1][(at[1:-1] > 0) & (at[1:-1] < ends_s.size)] - 1] = False  # from one instance to the next
+    begun_s = np.concatenate([[-np.inf], ends_s[:-1]])[: ends_s.size]
+    begun_s[at[:-1][at[:-1] < ends_s.size]] = -np.inf
+    still = np.flatnonzero(ends_s <= begun_s)
     admitted_s = lowered.requests.arrival_s + outcome.wait_s
     at_once = np.flatnonzero(np.fmin(outcome.first_token_s, outcome.finish_s) <= admitted_s)
-    if stands.any():
-        time_s, place = ends_s[stands.argmax()], int(np.searchsorted(at, stands.argmax(), side="right")) - 1
-    elif at_once.size:
-        time_s, place = admitted_s[at_once[0]], int(outcome.instance[at_once[0]])
-    else:
-        return
-    raise UserError(
-        f"A step of instance {place} is too short to be told from none {time_s:g} s after the first arrival (a clock "
-        f"of 64 bits moves by {np.spacing(time_s):.2g} s there); give longer steps, or arrivals that are nearer together."
-    )
+    found = [(float(ends_s[k]), int(np.searchsorted(at, k, side="right")) - 1) for k in still[:1]]
+    found += [(float(admitted_s[r]), int(outcome.instance[r])) for r in at_once[:1]]
+    if found:
+        time_s, instance = min(found)
+        raise UserError(
+            f"A step of instance {instance} is too short to be told from none {time_s:g} s after the first arrival (a "
+            f"clock of 64 bits moves by {np.spacing(time_s):.2g} s there); give longer steps, or arrivals that are "
+            "nearer together."
+        )

@@ -122,27 +122,47 @@ def test_a_lean_kernel_computes_the_same_and_makes_no_array(tmp_path, monkeypatc
 
 
 def test_an_inner_kernel_is_called_by_kernels_only(tmp_path, monkeypatch):
-    """Before and after it has been compiled, and once it comes from the disk."""
+    """Before and after it has been compiled, and where its caller comes from the disk; there it has nothing alone."""
+    (tmp_path / "kernels_under_test.py").write_text(
+        "from workbench.jit import inner_kernel, kernel\n\n\n@inner_kernel\ndef inner(x):\n    return 2 * x\n\n\n"
+        "@kernel\ndef double(x):\n    return inner(x)\n"
+    )
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    refused = "\ntry:\n    kernels_under_test.inner(1)\nexcept TypeError as error:\n    print(error)"
+    imports, called = PROGRAM.format(folder=str(tmp_path)).rsplit("\n", 2)[:2]
+    program = f"{imports}{refused}\n{called}{refused}"
+    sentence = "inner is an inner kernel; only other kernels can call it."
+    for hits in "01":
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == [sentence, f"42 {hits}", sentence]
+    assert [path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")] == ["kernels_under_test.double"]
+
+
+def test_parts_of_parts_are_linked_once(tmp_path, monkeypatch):
+    """A kernel called by two inner kernels of which one calls the other, and by the outer one."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
 
-    def both():
-        @jit.inner_kernel
-        def first(row):
-            return row[0]
+    @jit.inner_kernel
+    def leaf(row):
+        row[0] += 1.0
+        return row[0]
 
-        @jit.lean_kernel
-        def one_more(row):
-            return first(row) + 1.0
+    @jit.inner_kernel
+    def low(row):
+        return 10.0 * leaf(row)
 
-        return first, one_more
+    @jit.inner_kernel
+    def high(row):
+        return 1000.0 * leaf(row) + low(row)
 
-    row = np.array([41.0, 0.0])
-    for _ in range(2):
-        first, one_more = both()
-        for _ in range(2):
-            with pytest.raises(TypeError, match="first is an inner kernel"):
-                first(row)
-            assert one_more(row) == 42.0
+    @jit.lean_kernel
+    def top(row):
+        return 1e6 * leaf(row) + high(row) + low(row) / 1e3
+
+    row = np.zeros(1)
+    assert top(row) == 1e6 * 1 + (1000.0 * 2 + 10.0 * 3) + 10.0 * 4 / 1e3
+    assert row[0] == 4.0
 
 
 def test_a_kernel_that_lies_on_disk_counts_as_compiled(tmp_path, monkeypatch):
@@ -179,7 +199,7 @@ def test_warm_compiles_every_kernel_and_names_the_folder(tmp_path):
     sentence, without = done.stdout.splitlines()
     assert without == "[]"
     files = Path(jit.__file__).parent.rglob("*.py")
-    decorated = sum(len(re.findall(r"\n@(?:lean_|inner_)?kernel\n", path.read_text())) for path in files)
+    decorated = sum(len(re.findall(r"\n@(?:lean_)?kernel\n", path.read_text())) for path in files)
     assert decorated > 50
     assert sentence == f"All {decorated} kernels are compiled; they lie in {place}."
     assert len(list(place.rglob("*.nbi"))) == decorated

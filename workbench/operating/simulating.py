@@ -194,7 +194,7 @@ def _notes(system: System, table: pl.DataFrame, deployment: Deployment, layout: 
     notes = []
     if "prefix_hashes" in table.columns:
         notes.append("The engine keeps no prefix cache: every prompt is computed whole.")
-    if not deployment.colocated and (deployment.prefill, deployment.decode) != ((1, 1), (1, 1)):
+    if not deployment.colocated and (deployment.prefill or deployment.decode):
         notes.append(
             f"System {system.name} serves prompts and decodes on the same instances and keeps their number; bounds of "
             "the deployment play no part."

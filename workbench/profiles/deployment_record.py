@@ -25,15 +25,15 @@ class Deployment(Record):
     Attributes:
         tp: accelerators that hold one instance together (tensor parallelism).
         dtype, kv_dtype: number formats of weights and KV cache; None leaves the model's own.
-        prefill, decode: least and most instances of each kind.
+        prefill, decode: least and most instances of each kind; None leaves both to the system.
         colocated: one kind of instance does both, and `prefill` bounds their number.
     """
 
     tp: Count = 1
     dtype: Dtype | None = None
     kv_dtype: Dtype | None = None
-    prefill: Bounds = (1, 1)
-    decode: Bounds = (1, 1)
+    prefill: Bounds | None = None
+    decode: Bounds | None = None
     colocated: Flag = False
 
 
@@ -41,8 +41,8 @@ def deployment(
     tp: int = 1,
     dtype: str | None = None,
     kv_dtype: str | None = None,
-    prefill: tuple[int, int] = (1, 1),
-    decode: tuple[int, int] = (1, 1),
+    prefill: tuple[int, int] | None = None,
+    decode: tuple[int, int] | None = None,
     colocated: bool = False,
 ) -> Deployment:
     """How instances of a model are laid out on a cluster.
@@ -50,7 +50,7 @@ def deployment(
     Parameters:
         tp: accelerators per instance (tensor parallelism).
         dtype, kv_dtype: number formats such as "bf16", "fp8", "int4"; None leaves the model's own.
-        prefill, decode: (least, most) instances of each kind.
+        prefill, decode: (least, most) instances of each kind; None leaves both to the system.
         colocated: one kind of instance does both; `prefill` bounds their number.
 
     Raises:

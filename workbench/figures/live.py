@@ -2,9 +2,10 @@
 
 import polars as pl
 
+from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, SYMBOLS, WORDS, Palette, published_marks
+from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -74,3 +75,54 @@ def slots(outcome: Outcome, panel: str | None = None) -> Canvas:
     return stack(
         f"{about}; a layer loads in {parameters['load_layers']:g} layer times", painters, panel, heights=(0.75, 1.2)
     )
+
+
+def timelines(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale's Figure 9: batches done over time in three ways, and throughput by layers loaded."""
+    parameters, tables = outcome.parameters, outcome.tables
+    palette = Palette(WAYS)
+
+    def done(made: Canvas, row: int) -> None:
+        for (backend,), part in tables["done"].group_by("backend", maintain_order=True):
+            first = backend == tables["done"]["backend"][0]
+            for (way,), line in part.group_by("way", maintain_order=True):
+                colour = palette.colour(way)
+                made.add(
+                    scatter(
+                        [0.0, *line["layer_times"].to_list()] if first else line["layer_times"].to_list(),
+                        [0, *line["batch"].to_list()] if first else line["batch"].to_list(),
+                        name=f"{way} ({WORDS[backend]})",
+                        mode="lines" if first else "markers",
+                        line={"color": colour, "dash": palette.dash(way), "width": 2, "shape": "hv"},
+                        marker={"color": colour, "symbol": SYMBOLS[backend], "size": 8, "line": {"width": 2}},
+                        legendgroup=way,
+                    ),
+                    row=row,
+                )
+        loaded = (parameters["layers"] - 1) * parameters["load_layers"]
+        made.line(x=loaded, row=row, color=GREY, dash="dot", width=1.5)
+        made.x(row, title="layer times (dotted: the last layer is there)", rangemode="tozero")
+        made.y(row, title="batches done")
+
+    def throughput(made: Canvas, row: int) -> None:
+        for (backend,), part in tables["throughput"].group_by("backend", maintain_order=True):
+            first = backend == tables["throughput"]["backend"][0]
+            made.add(
+                scatter(
+                    part["loaded"].to_list(),
+                    part["gain"].to_list(),
+                    name=f"throughput ({WORDS[backend]})",
+                    mode="lines" if first else "markers",
+                    line={"color": COLOURS[4], "width": 2},
+                    marker={"color": COLOURS[4], "symbol": SYMBOLS[backend], "size": 9, "line": {"width": 2}},
+                ),
+                row=row,
+            )
+        if parameters["layers"] == 7:
+            places = {"7 layers, as claimed": 3.5, "7 layers, computed": 4}
+            made.add(*published_marks(outcome, palette, series={HALF: HALF}, x=places), row=row)
+        made.x(row, title="layers on the new instance").y(row, title="over one instance", rangemode="tozero")
+
+    painters = {"done": ("batches done", done), "throughput": ("throughput while layers come", throughput)}
+    about = f"{parameters['layers']} layers, a layer loads in {parameters['load_layers']:g} layer times"
+    return stack(about, painters, panel)

@@ -3,12 +3,25 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving_cases import scenario
+from serving_cases import scenario, with_ranks
 
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED
 from workbench.serving.simulated.run import Cluster
 
-scenarios = st.integers(0, 2**32 - 1).map(lambda seed: scenario(np.random.default_rng(seed), most_requests=40))
+
+def any_scenario(seed):
+    """Every other one has requests of several ranks."""
+    rng = np.random.default_rng(seed)
+    made = scenario(rng, most_requests=40)
+    return with_ranks(rng, made) if seed % 2 else made
+
+
+scenarios = st.integers(0, 2**32 - 1).map(any_scenario)
+
+
+def in_order(line):
+    ranks = [request.rank for request in line]
+    return ranks == sorted(ranks)
 
 
 def watched(lowered):
@@ -25,6 +38,9 @@ def watched(lowered):
             assert place.blocks.in_use * place.blocks.tokens_each == sum(request.room for request in place.running)
             assert all(request.stored <= request.room for request in place.running)
             assert all(request.room == request.stored == 0 for request in place.queue)
+            assert in_order(place.queue)
+            assert in_order(place.running)
+        assert all(map(in_order, router.lines))
         held = [r.index for place in places for r in (*place.running, *place.queue)]
         held += [r.index for line in router.lines for r in line]
         gone = [r.index for r in cluster.requests if r.status != INSIDE]
@@ -81,7 +97,7 @@ def test_the_scenarios_have_what_can_go_wrong():
     """Or else the tests above, and those against compiled runs, would say little."""
     seen = dict.fromkeys(["evictions", "moves", "rejected", "inside", "failed steps", "segments broken"], 0)
     for seed in range(60):
-        cluster = Cluster(lowered := scenario(np.random.default_rng(seed), most_requests=40))
+        cluster = Cluster(lowered := any_scenario(seed))
         cluster.run(lowered.until_s)
         run = cluster.outcome()
         seen["evictions"] += run.evictions.sum()

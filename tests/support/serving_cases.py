@@ -9,9 +9,9 @@ ONE_SECOND = ((1.0, 0.0, 0.0, 0.0, 0.0), (0.0,) * 5)
 """Every step takes one second, whatever it holds."""
 
 
-def asked(arrival_s, prompt, output, model=0, draw=(0.0, 0.0)):
-    """One request."""
-    return arrival_s, prompt, output, model, draw
+def asked(arrival_s, prompt, output, model=0, draw=(0.0, 0.0), rank=0, prefix=()):
+    """One request; `prefix` has the ids of its leading hash blocks."""
+    return arrival_s, prompt, output, model, draw, rank, prefix
 
 
 def place(
@@ -22,13 +22,25 @@ def place(
     return model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, cache, role, form
 
 
-def cluster(requests, places, failures=(), route=0, until_s=np.inf) -> Lowered:
+def cluster(requests, places, failures=(), route=0, until_s=np.inf, prefix_tokens=4) -> Lowered:
     """A run; failures are rows (time, instance, back)."""
-    arrival_s, prompt, output, model, draw = zip(*requests, strict=True) if requests else ((),) * 5
+    columns = zip(*requests, strict=True) if requests else ((),) * 7
+    arrival_s, prompt, output, model, draw, rank, prefixes = columns
+    whole_columns = map(_whole, (prompt, output, model))
+    prefix_at = np.cumsum([0, *map(len, prefixes)])
+    prefix = _whole([one for prefix in prefixes for one in prefix])
     *whole_numbers, form = zip(*places, strict=True)
     time_s, instance, back_s = zip(*failures, strict=True) if failures else ((),) * 3
     return Lowered(
-        Requests(_real(arrival_s), _whole(prompt), _whole(output), _whole(model), _real(draw).reshape(-1, 2)),
+        Requests(
+            _real(arrival_s),
+            *whole_columns,
+            _real(draw).reshape(-1, 2),
+            _whole(rank),
+            prefix_at,
+            prefix,
+            prefix_tokens if prefix.size else 0,
+        ),
         Instances(*map(_whole, whole_numbers), _real(form).reshape(-1, 2, 5)),
         Failures(_real(time_s), _whole(instance), _real(back_s)),
         route,
@@ -102,6 +114,12 @@ def _any_failures(rng, instance, end_s, grid):
             return
 
 
+def with_ranks(rng: np.random.Generator, base: Lowered, ranks: int = 3) -> Lowered:
+    """The same requests, each of one of some ranks."""
+    n = len(base.requests.rank)
+    return base._replace(requests=base.requests._replace(rank=rng.integers(ranks, size=n)))
+
+
 def busy_scenario(rng: np.random.Generator) -> Lowered:
     """Hundreds of long requests on up to twelve instances whose memory just suffices, with failures between them."""
     count, size, dyadic = int(rng.integers(200, 600)), int(rng.choice([1, 4, 12])), bool(rng.integers(2))
@@ -154,9 +172,8 @@ def small_scenarios(draw) -> Lowered:
 
 def _small_requests(moments, models):
     unit = st.floats(0, 1, exclude_max=True)
-    return st.builds(
-        asked, moments, st.integers(1, 9), st.integers(0, 6), st.integers(0, models - 1), st.tuples(unit, unit)
-    )
+    draws, model = st.tuples(unit, unit), st.integers(0, models - 1)
+    return st.builds(asked, moments, st.integers(1, 9), st.integers(0, 6), model, draws)
 
 
 def _small_places(parts, models):

@@ -12,6 +12,7 @@ from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import COLOCATED, NO_LIMIT, Failures, Instances, Lowered, Requests
 from workbench.serving.model.pooling import pooled
+from workbench.serving.model.request_columns import ranks
 from workbench.serving.model.start_up import StartUp
 from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy import ROUTES
@@ -159,7 +160,8 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
 
     Parameters:
         scenario: what serves.
-        requests: a trace, or its table: `model, arrival_s, prompt_tokens, output_tokens` in order of arrival.
+        requests: a trace, or its table: `model, arrival_s, prompt_tokens, output_tokens` in order of arrival, and
+            `priority` if requests have ranks, 0 for those that go first.
         seed: of the random numbers that dispatch policies draw.
 
     Raises:
@@ -183,6 +185,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
                 output=table["output_tokens"].cast(pl.Int64).to_numpy(),
                 model=model,
                 draw=draw,
+                rank=ranks(table),
             ),
             _instances(scenario, number),
             Failures(

@@ -9,6 +9,7 @@ from workbench.serving.model.lowered import DONE, Instances
 from workbench.serving.simulated.blocks import Blocks
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.log import Iteration, Log
+from workbench.serving.simulated.ranks import RANK, join_first, join_last
 from workbench.serving.simulated.request import Request
 from workbench.serving.simulated.step import Step
 
@@ -49,7 +50,7 @@ class Instance:
         """Alone from now on, after a time as a member of a pipeline: all that runs loses its KV and queues here."""
         for request in self.running:
             request.moves += 1
-        self.queue.extend(self._lose())
+        self.queue.extend(sorted(self._lose(), key=RANK))
         self.recover(router)
 
     def _lose(self) -> list[Request]:
@@ -85,7 +86,7 @@ class Instance:
     def give(self, request: Request) -> None:
         """A request joins the queue; an idle instance wakes up."""
         request.instance = self.index
-        self.queue.append(request)
+        join_last(self.queue, request)
         if not self.work.triggered:
             self.work.succeed()
 
@@ -118,7 +119,7 @@ class Instance:
         return Step(self.running, self.budget, self.chunk, self.apart, self.form)
 
     def _grow(self) -> bool:
-        """Every decode whose blocks are full takes one more, oldest first; False if the youngest had to go for that."""
+        """Every decode whose blocks are full takes one more, in order; False if the last one had to go for that."""
         calm = True
         for request in self.running:  # whoever goes is the last of them, so nobody else is passed over
             if request.stored == request.room and not request.prefilling:
@@ -130,24 +131,30 @@ class Instance:
         return calm
 
     def _evict(self) -> None:
-        """The request admitted last gives up its blocks and waits again, first in the queue."""
+        """The last request gives up its blocks and waits again, first of its rank in the queue."""
         request = self.running.pop()
         self.blocks.take_back(request)
         request.forget()
         request.evictions += 1
-        self.queue.appendleft(request)
+        join_first(self.queue, request)
 
     def _admit(self) -> None:
-        """Newcomers from the head of the queue, as long as there is a slot and blocks enough for the first of them."""
-        while self.queue and len(self.running) < self.slots:
+        """Newcomers from the head of the queue, while there is a slot and blocks enough for the first of them.
+
+        For a lower rank, those of higher ranks go; a whole batch stays as it is.
+        """
+        while self.queue:
             request = self.queue[0]
             blocks = self.blocks.holding(request.most_stored if self.reserve else request.need)
-            if blocks > self.blocks.free:
+            if len(self.running) < self.slots and blocks <= self.blocks.free:
+                self.blocks.give(request, blocks)
+                join_last(self.running, self.queue.popleft())
+                if isnan(request.wait_s):
+                    request.wait_s = self.clock.now - request.arrival_s
+            elif not self.whole and self.running and self.running[-1].rank > request.rank:
+                self._evict()
+            else:
                 return
-            self.blocks.give(request, blocks)
-            self.running.append(self.queue.popleft())
-            if isnan(request.wait_s):
-                request.wait_s = self.clock.now - request.arrival_s
 
     def _end(self, step: Step) -> bool:
         """Tokens are stored and made; True if a request is done with that."""

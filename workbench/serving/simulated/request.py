@@ -10,11 +10,13 @@ class Request:
 
     __slots__ = (
         "arrival_s", "draws", "evictions", "finish_s", "first_token_s", "index", "instance", "last", "made", "model",
-        "moves", "need", "output", "prefilled_on", "prefilling", "prompt", "room", "status", "stored", "wait_s",
+        "moves", "need", "output", "prefilled_on", "prefilling", "prompt", "rank", "room", "status", "stored", "wait_s",
     )  # fmt: skip
 
-    def __init__(self, index: int, arrival_s: float, prompt: int, output: int, model: int, draws: list[float]):
-        self.index, self.arrival_s, self.model, self.draws = index, arrival_s, model, draws
+    def __init__(
+        self, index: int, arrival_s: float, prompt: int, output: int, model: int, draws: list[float], rank: int
+    ):  # fmt: skip
+        self.index, self.arrival_s, self.model, self.draws, self.rank = index, arrival_s, model, draws, rank
         self.prompt, self.output = prompt, output
         self.status, self.instance, self.prefilled_on = INSIDE, -1, -1
         self.wait_s = self.first_token_s = self.finish_s = nan

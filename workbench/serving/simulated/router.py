@@ -12,11 +12,12 @@ from workbench.serving.policy import LEAST_TOKENS
 from workbench.serving.policy.dispatch import choose
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.ranks import join_first, join_last
 from workbench.serving.simulated.request import Request
 
 
 class Router:
-    """First come, first served by model; a head that no instance takes now holds up those behind it."""
+    """First come, first served by model and rank; a head that no instance takes now holds up those behind it."""
 
     def __init__(
         self, instances: list[Instance], models: int, route: int, clock: Clock, instants: Instants,
@@ -43,16 +44,16 @@ class Router:
         """A request arrives: it is rejected, or joins the line of its model."""
         if any(place.fits(request) for place in self.places[request.model]):
             self.met[request.model] += 1
-            self.lines[request.model].append(request)
+            join_last(self.lines[request.model], request)
             self.hand_out(request.model)
         else:
             request.status = REJECTED
 
     def meet_again(self, requests: list[Request], model: int) -> None:
-        """Those that a failure threw out wait before all others, in their order."""
-        for request in requests:
+        """Those that a failure threw out wait before all others of their ranks, in their order."""
+        for request in reversed(requests):
             request.moves += 1
-        self.lines[model].extendleft(reversed(requests))
+            join_first(self.lines[model], request)
         self.hand_out(model)
 
     def call(self) -> None:

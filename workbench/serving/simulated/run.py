@@ -25,9 +25,9 @@ class Cluster:
             lowered: requests, instances and failures as arrays.
             choose: dispatches in place of the numbered policy; see `Router`.
         """
-        count = len(lowered.instances.model)
+        count, asked = len(lowered.instances.model), (*lowered.requests[:5], lowered.requests.rank)
         self.clock, self.instants, self.log = Clock(), Instants(count), Log(count)
-        self.requests = [Request(index, *row) for index, row in enumerate(_rows(lowered.requests[:5]))]
+        self.requests = [Request(index, *row) for index, row in enumerate(_rows(asked))]
         self.instances = [Instance(j, lowered.instances, self.clock, self.instants, self.log) for j in range(count)]
         models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
         if lowered.scaling is not None:

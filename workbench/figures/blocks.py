@@ -114,8 +114,10 @@ def _short_lines(label: str) -> str:
     return "<br>".join(textwrap.wrap(label, 13))
 
 
-def landing_grid(made: Canvas, row: int, steps: np.ndarray, labels: list[str], shown: int) -> None:
-    """A heat map of arrival steps (nodes x blocks); cells that arrive after step `shown` are pale.
+def landing_grid(
+    made: Canvas, row: int, steps: np.ndarray, labels: list[str], shown: float, unit: str = "step"
+) -> None:
+    """A heat map of arrival steps or seconds (nodes x blocks); cells that arrive after `shown` are pale.
 
     Each of its two layers writes in its own cells only: in grey on the pale ones, which the page shines through, in
     black or white, whichever stands out (plotly's own choice), on the coloured ones.
@@ -130,7 +132,7 @@ def landing_grid(made: Canvas, row: int, steps: np.ndarray, labels: list[str], s
         "xgap": 1,
         "ygap": 1,
         "hoverongaps": False,
-        "hovertemplate": "%{y}, %{x}: step %{text}<extra></extra>",
+        "hovertemplate": f"%{{y}}, %{{x}}: {unit} %{{text}}<extra></extra>",
         "texttemplate": "%{text}" if small else "",
     }
     pale = {
@@ -148,7 +150,7 @@ def landing_grid(made: Canvas, row: int, steps: np.ndarray, labels: list[str], s
         "zmin": 0,
         "zmax": float(steps.max()),
         "colorscale": "Viridis",
-        "colorbar": {"title": {"text": "step"}, "len": 0.45, "y": 1.0, "yanchor": "top", "tickfont": {"color": INK}},
+        "colorbar": {"title": {"text": unit}, "len": 0.45, "y": 1.0, "yanchor": "top", "tickfont": {"color": INK}},
         "text": _where(there, text, ""),
     }
     made.add({**common, **pale}, {**common, **colours}, row=row)

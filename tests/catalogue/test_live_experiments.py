@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import workbench as wb
+from workbench.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +71,27 @@ def test_figure_9_at_the_ends_of_its_sliders():
     exp = wb.experiment("blitzscale/fig9")
     for given in ({"layers": 1, "load_layers": 0.0, "batches": 1}, {"layers": 100, "load_layers": 40.0, "batches": 60}):
         assert exp.run("analytic", **given).tables["done"]["layer_times"].is_finite().all()
+
+
+def test_figure_8_only_the_same_direction_hurts():
+    result = wb.experiment("blitzscale/fig8").run(("analytic", "simpy"), quick=True)
+    loads = result.tables["loads"].filter(backend="simpy")
+    same, opposite = loads.sort("direction", descending=True).iter_rows(named=True)
+    assert same["load_ratio"] > 1.2 and same["kv_ratio"] > 1.2  # noqa: PT018
+    assert opposite["load_ratio"] <= 1.05
+    assert result.agreement()["agrees"].all()
+    assert "differs" not in result.verdicts()["verdict"].to_list()
+
+
+def test_figure_8_a_third_of_the_link_makes_half_as_long_again():
+    # 100 Gbps over 524,288 bytes a token is 23,842 tokens/s (notes on BlitzScale, section 4); a third of that.
+    third = wb.experiment("blitzscale/fig8").run("analytic", tokens_per_s=23_842 / 3, rate="nominal")
+    ratio = third.tables["loads"].filter(direction="same direction")["load_ratio"][0]
+    assert ratio == pytest.approx(1.5, rel=1e-3)
+
+
+def test_figure_8_refuses_kv_that_the_link_cannot_carry():
+    with pytest.raises(UserError, match="lower the prefill rate"):
+        wb.experiment("blitzscale/fig8").run("analytic", tokens_per_s=50_000.0)
+    idle = wb.experiment("blitzscale/fig8").run(("analytic", "simpy"), busy=0.0, quick=True)
+    assert idle.tables["loads"]["load_ratio"].to_list() == pytest.approx([1.0] * 4)

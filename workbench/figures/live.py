@@ -2,10 +2,11 @@
 
 import polars as pl
 
+from workbench.catalogue.blitzscale.fig8 import SCALE
 from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, published_marks
+from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -126,3 +127,51 @@ def timelines(outcome: Outcome, panel: str | None = None) -> Canvas:
     painters = {"done": ("batches done", done), "throughput": ("throughput while layers come", throughput)}
     about = f"{parameters['layers']} layers, a layer loads in {parameters['load_layers']:g} layer times"
     return stack(about, painters, panel)
+
+
+def interference(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale's Figures 7 and 8: a load's stretch by KV's share of the link, and what both do to each other."""
+    tables = outcome.tables
+    palette = Palette(("same direction", "opposite direction", SCALE))
+
+    def share(made: Canvas, row: int) -> None:
+        table = tables["share"].filter(pl.col("backend") == tables["share"]["backend"][0])
+        for (direction,), part in table.group_by("direction", maintain_order=True):
+            line = {"color": palette.colour(direction), "dash": palette.dash(direction), "width": 2}
+            made.add(
+                scatter(
+                    (part["kv_share"] * 100).to_list(), part["load_ratio"].to_list(), mode="lines",
+                    name=f"{direction} (formula)", line=line, legendgroup=direction,
+                ),
+                row=row,
+            )  # fmt: skip
+        for (backend,), part in tables["here"].group_by("backend", maintain_order=True):
+            colours = [palette.colour(direction) for direction in part["direction"]]
+            made.add(
+                scatter(
+                    (part["kv_share"] * 100).to_list(), part["load_ratio"].to_list(), mode="markers",
+                    name=f"as set ({WORDS[backend]})",
+                    marker={"symbol": SYMBOLS[backend], "size": 11, "color": colours, "line": {"width": 2}},
+                ),
+                row=row,
+            )  # fmt: skip
+        made.x(row, title="KV's share of the link, %").y(row, title="load over idle link", rangemode="tozero")
+
+    def ratios(made: Canvas, row: int) -> None:
+        labels = {"load_ratio": "load of weights", "kv_ratio": "KV of a batch"}
+        for (backend,), part in tables["loads"].group_by("backend", maintain_order=True):
+            for direction, *values in part.select("direction", *labels).iter_rows():
+                made.add(
+                    bar(
+                        list(labels.values()), values, name=f"{direction} ({WORDS[backend]})",
+                        marker={"color": palette.colour(direction), "pattern": {"shape": pattern(backend)}},
+                        text=[f"{value:.2f}" for value in values], textposition="outside", cliponaxis=False,
+                        legendgroup=direction,
+                    ),
+                    row=row,
+                )  # fmt: skip
+        mark = published_marks(outcome, palette, series={SCALE: SCALE}, x={"same direction": "load of weights"})
+        made.add(*mark, row=row).y(row, title="over the time without", rangemode="tozero").set(barmode="group")
+
+    painters = {"share": ("by KV's share of the link", share), "ratios": ("as set", ratios)}
+    return stack("Weights and KV on one link", painters, panel)

@@ -26,6 +26,7 @@ _FACE = (
     "simulate",
     "slo",
     "sweep",
+    "system",
     "systems",
     "trace",
     "traces",

@@ -29,6 +29,7 @@ plan = operating.plan
 policies = operating.policies
 simulate = operating.simulate
 slo = profiles.slo
+system = operating.system
 systems = operating.systems
 trace = workloads.trace
 traces = workloads.traces

@@ -1,17 +1,20 @@
 """Systems at work: what a name stands for, one run of it, two compared, how much load it bears, how small it can be."""
 
 from workbench.operating.capacity_search import Capacity, capacity
-from workbench.operating.choices import System, policies, systems
+from workbench.operating.choices import policies, system, systems
 from workbench.operating.comparing import Comparison, compare
 from workbench.operating.planning import Plan, plan
 from workbench.operating.run_handle import Run
 from workbench.operating.saving import is_saved_run, load_run
+from workbench.operating.scaling_rule import Rule
 from workbench.operating.simulating import simulate
+from workbench.operating.system_record import System
 
 __all__ = [
     "Capacity",
     "Comparison",
     "Plan",
+    "Rule",
     "Run",
     "System",
     "capacity",
@@ -21,5 +24,6 @@ __all__ = [
     "plan",
     "policies",
     "simulate",
+    "system",
     "systems",
 ]

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.operating.choices import System
 from workbench.operating.requests import Requests, request_table
 from workbench.operating.run_handle import Run
 from workbench.operating.simulating import resolved, run_of
+from workbench.operating.system_record import System
 from workbench.profiles import SLO
 from workbench.profiles import slo as find_slo
 from workbench.queueing.statistics import batch_means, replication_seeds, student_interval

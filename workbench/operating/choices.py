@@ -1,23 +1,17 @@
 """What a system's name stands for: one set of choices, and the tables of systems and of policies."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any
 
 import polars as pl
-from pydantic import Field, field_validator
 
 from workbench.errors import UnknownName, UserError
-from workbench.records import Asked, AtLeastOne, shown
-from workbench.serving import ENGINES, ROUTES, Engine
-
-Share = Literal["full", "half", "average", "one each"]
-
-PROVISIONING: dict[str, str] = {
-    "full": "all instances that the cluster holds, divided among the models by the work each brings",
-    "half": "half of them",
-    "average": "for each model as many as its requests need on average over the trace",
-    "one each": "each model has one instance of its own",
-}
+from workbench.operating.scaling_rule import RULES
+from workbench.operating.scaling_systems import SCALING_SYSTEMS
+from workbench.operating.system_record import System
+from workbench.records import shown
+from workbench.serving import ROUTES
+from workbench.serving.policy.scalers import PARAMETERS, SCALERS
 
 DISPATCH: dict[str, str] = {
     "round-robin": "one instance after the other",
@@ -27,54 +21,6 @@ DISPATCH: dict[str, str] = {
     "two-choices": "of two drawn at random the one with fewer requests",
     "first-free": "the first that takes it",
 }
-
-
-class System(Asked):
-    """One set of choices; `replaced` makes a hybrid.
-
-    Attributes:
-        name, summary: what it is called and what it does.
-        engine: how an instance batches: a name of `workbench.serving.ENGINES`, or an `Engine`.
-        dispatch: how the router chooses, a name of `wb.policies()`.
-        provisioning: how many instances run, see `PROVISIONING`; a whole number is that many for each model.
-        limit: most requests that the router gives one instance at a time; None for no limit.
-        source: who does it so.
-    """
-
-    name: str = Field(min_length=1)
-    summary: str = ""
-    engine: str | Engine = "continuous"
-    dispatch: str = "least-outstanding"
-    provisioning: Share | AtLeastOne = "full"
-    limit: AtLeastOne | None = None
-    source: str = "given in code"
-
-    @field_validator("engine")
-    @classmethod
-    def _engine_is_known(cls, engine: str | Engine) -> str | Engine:
-        if isinstance(engine, str) and engine not in ENGINES:
-            raise UnknownName("engine", engine, ENGINES)
-        return engine
-
-    @field_validator("dispatch")
-    @classmethod
-    def _dispatch_is_known(cls, name: str) -> str:
-        if name not in ROUTES:
-            raise UnknownName("dispatch policy", name, ROUTES)
-        return name
-
-    @property
-    def batching(self) -> Engine:
-        """The engine's settings."""
-        return ENGINES[self.engine] if isinstance(self.engine, str) else self.engine
-
-    def replaced(self, **changes) -> "System":
-        """The same but for some choices.
-
-        >>> find_system("fixed").replaced(dispatch="random", provisioning=3).provisioning
-        3
-        """
-        return System(**{field: getattr(self, field) for field in System.model_fields} | changes)
 
 
 _USUAL = "fixed provisioning, the baseline of BlitzScale (OSDI'25 §6) and λScale; sizes of the engine are chosen"
@@ -98,13 +44,14 @@ SYSTEMS: dict[str, System] = {
             provisioning="one each",
             source="the case against which Aegaeon (SOSP'25) pools GPUs; sizes of the engine are chosen",
         ),
+        *SCALING_SYSTEMS,
     )
 }
 
-NOT_BUILT = (
-    "ideal", "blitzscale", "serverlessllm", "allcache", "nccl", "faasnet", "lambdascale", "aegaeon", "muxserve",
-    "chains", "blendserve",
-)  # fmt: skip
+MEANT = {"serverlessllm": "serverlessllm@blitzscale"}
+"""A name without a variant -> the system that is meant."""
+
+NOT_BUILT = ("blitzscale", "lambdascale", "aegaeon", "muxserve", "chains", "blendserve", "serverlessllm@aegaeon")
 """Names of systems that are described and not built; `@` and a variant may follow."""
 
 
@@ -116,37 +63,72 @@ def find_system(system: str | System) -> System:
     """
     if isinstance(system, System):
         return system
-    if isinstance(system, str) and system not in SYSTEMS and system.split("@")[0] in NOT_BUILT:
-        raise UserError(f"System {system!r} is not built yet; choose one of {', '.join(SYSTEMS)}.")
-    if not isinstance(system, str) or system not in SYSTEMS:
-        raise UnknownName("system", system if isinstance(system, str) else shown(system), SYSTEMS)
-    return SYSTEMS[system]
+    if not isinstance(system, str):
+        raise UnknownName("system", shown(system), SYSTEMS)
+    name = MEANT.get(system, system)
+    if name not in SYSTEMS and (name in NOT_BUILT or name.split("@")[0] in NOT_BUILT):
+        needs = " (it needs models that share a GPU)" if name == "serverlessllm@aegaeon" else ""
+        raise UserError(f"System {system!r} is not built yet{needs}; choose one of {', '.join(SYSTEMS)}.")
+    if name not in SYSTEMS:
+        raise UnknownName("system", system, {**SYSTEMS, **MEANT})
+    return SYSTEMS[name]
+
+
+def system(name: str | System, **changes: Any) -> System:
+    """A system by name, with some of its choices changed; `.choices` shows them all with their sources.
+
+    Parameters:
+        name: of `wb.systems()`.
+        changes: fields of `System`; `variant="artifact"` takes the artifact's rules where they differ from the paper's.
+
+    >>> system("serverlessllm@blitzscale", variant="artifact").cache_ttl_s
+    30.0
+    """
+    found = find_system(name)
+    return found.replaced(**changes) if changes else found
 
 
 def systems() -> pl.DataFrame:
-    """All systems, one row each: name, engine, dispatch, provisioning, what it does, who does it so."""
+    """All systems, one row each: how instances batch, who gets a request, how many instances there are, where the
+    weights of a new one come from and by which plan, how long it starts beside them, what hosts keep."""
     return pl.DataFrame(
         [
             {
-                "system": system.name,
-                "engine": str(system.engine),
-                "dispatch": system.dispatch,
-                "provisioning": str(system.provisioning),
-                "summary": system.summary,
-                "source": system.source,
+                "system": one.name,
+                "engine": str(one.engine),
+                "dispatch": one.dispatch,
+                "provisioning": str(one.provisioning),
+                "autoscaler": str(one.autoscaler) if one.scales else "",
+                "tick_s": one.tick_s if one.scales else None,
+                "weights": one.path if one.scales else "",
+                "plan": one.schedule if one.scales and one.path == "multicast" else "",
+                "start_s": one.engine_start.seconds + one.warm_up.seconds if one.scales else None,
+                "cache": _cache_of(one),
+                "keep_s": one.keep_s if one.scales else None,
+                "summary": one.summary,
+                "source": one.source,
             }
-            for system in SYSTEMS.values()
+            for one in SYSTEMS.values()
         ]
     )
 
 
+def _cache_of(one: System) -> str:
+    """What a system keeps in the memory of hosts, in words."""
+    if not one.scales or one.path not in ("tiers", "all-cached", "multicast"):
+        return ""
+    if one.path == "all-cached":
+        return "every model on every host"
+    room = "a host's memory" if one.cache_bytes is None else f"{one.cache_bytes:g} bytes a host"
+    return "none" if one.cache_bytes == 0 else f"{room}, {one.cache_ttl_s:g} s unused"
+
+
 def policies() -> pl.DataFrame:
-    """All built-in policies: the decision (a key of `policies=`), the name, and what it chooses."""
-    return pl.DataFrame(
-        [("dispatch", name, DISPATCH[name]) for name in ROUTES],
-        schema=["decision", "policy", "chooses"],
-        orient="row",
-    )
+    """All built-in policies: the decision (a key of `policies=`), the name, what it chooses, and its parameters, which
+    are worked out for each model where they are not given."""
+    rows = [("dispatch", name, DISPATCH[name], "") for name in ROUTES]
+    rows += [("autoscaler", name, text, ", ".join(PARAMETERS[SCALERS[name]])) for name, text in RULES.items()]
+    return pl.DataFrame(rows, schema=["decision", "policy", "chooses", "parameters"], orient="row")
 
 
 def counted(count: int, what: str) -> str:

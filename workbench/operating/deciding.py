@@ -1,14 +1,15 @@
-"""The user's own policies: built-in ones by name, functions compiled for the event loop or asked by SimPy."""
+"""The user's own policies: built-in ones by name, dispatch functions compiled for the event loop or asked by SimPy."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from workbench.errors import InputError, UnknownName
-from workbench.operating.choices import System
+from workbench.operating.scaling_rule import rule_of
+from workbench.operating.system_record import System
 from workbench.records import shown
 from workbench.serving import ROUTES, chooser
 
-DECISIONS = ("dispatch",)
+DECISIONS = ("dispatch", "autoscaler")
 
 
 class Decisions(NamedTuple):
@@ -27,29 +28,34 @@ class Decisions(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def decisions(system: System, policies: Mapping[str, str | Callable] | None, backend: str) -> Decisions:
+def decisions(system: System, policies: Mapping[str, Any] | None, backend: str) -> Decisions:
     """Put the user's policies in place of a system's own.
 
     Parameters:
         system: whose other choices stay.
-        policies: decision -> the name of a built-in policy, a Python function of the signature that
-            `workbench.serving.chooser` states, or that function already compiled by `numba.cfunc`.
+        policies: decision -> the name of a built-in policy. For *dispatch* also a Python function of the signature that
+            `workbench.serving.chooser` states, or that function already compiled by `numba.cfunc`; for *autoscaler* a
+            name with parameters, as `workbench.operating.Rule` takes them.
         backend: which engine will ask; a function that does not compile is asked by SimPy, whatever this says.
 
     Raises:
         UnknownName, InputError: no such decision or policy.
     """
-    found = Decisions(system)
-    for decision, policy in (policies or {}).items():
+    policies = dict(policies or {})
+    for decision in policies:
         if decision not in DECISIONS:
             raise UnknownName("decision", decision, DECISIONS, "`wb.policies()` shows all.")
-        if isinstance(policy, str):
-            if policy not in ROUTES:
-                raise UnknownName("dispatch policy", policy, ROUTES)
-            found = Decisions(system.replaced(dispatch=policy))
-        else:
-            found = _own(system, policy, decision, backend)
-    return found
+    if "autoscaler" in policies:
+        rule = policies["autoscaler"]
+        if callable(rule):
+            raise InputError("is a function", "choose a rule of wb.policies() by name", field="autoscaler")
+        system = system.replaced(autoscaler=rule_of(rule))
+    dispatch = policies.get("dispatch", system.dispatch)
+    if not isinstance(dispatch, str):
+        return _own(system, dispatch, "dispatch", backend)
+    if dispatch not in ROUTES:
+        raise UnknownName("dispatch policy", dispatch, ROUTES)
+    return Decisions(system.replaced(dispatch=dispatch) if dispatch != system.dispatch else system)
 
 
 def _own(system: System, policy: Any, decision: str, backend: str) -> Decisions:

@@ -9,10 +9,12 @@ import polars as pl
 
 from workbench.errors import InputError, UserError
 from workbench.latency import StepTime, step_time
-from workbench.operating.choices import System, listed
+from workbench.operating.choices import listed
+from workbench.operating.growing import autoscaler_of, bounds_of, pool_of, start_up_of
+from workbench.operating.system_record import System
 from workbench.profiles import Accelerator, Cluster, Deployment, Model, check_fits
 from workbench.records import Record, shown
-from workbench.serving import Engine, Group, StepForm, step_form
+from workbench.serving import Engine, Group, Pool, StepForm, step_form
 
 LONGEST_FIT = 131_072
 """Tokens of context up to which step times are fitted."""
@@ -32,16 +34,22 @@ class Layout(Record):
         groups: for the engine, in order of the models.
         places: instances of any of the models that the cluster holds.
         needed: for each model the instances that its requests need on average, see `needed_instances`.
+        pool: where instances come and go; None where their number stays.
+        note: about bounds of their number, "" for none.
     """
 
     groups: tuple[Group, ...]
     places: int
     needed: Mapping[str, float]
+    pool: Pool | None = None
+    note: str = ""
 
     @property
     def instances(self) -> int:
-        """How many run."""
-        return sum(group.count for group in self.groups)
+        """How many may run at a time."""
+        if self.pool is None:
+            return sum(group.count for group in self.groups)
+        return min(self.places, sum(min(self.places, group.autoscaler.most) for group in self.groups))
 
 
 def lay_out(
@@ -83,6 +91,8 @@ def lay_out(
         for name, by_kind in hosted.items()
     }
     counts = provision(system, needed, cluster, deployment, len(places))
+    if system.scales:
+        return _growing(system, cluster, models, deployment, hosted, needed, counts, requests, len(places))
     free, groups = list(places), []
     for name, by_kind in hosted.items():
         for kind in _taken(name, counts[name], by_kind, free):
@@ -94,6 +104,35 @@ def lay_out(
             )
             groups.append(((name, kind), group))
     return Layout(groups=tuple(group for _, group in groups), places=len(places), needed=needed)
+
+
+def _growing(
+    system: System, cluster: Cluster, models: Mapping[str, Model], deployment: Deployment,
+    hosted: Mapping[str, Mapping[Accelerator, Hosted]], needed: Mapping[str, float], counts: Mapping[str, int],
+    requests: pl.DataFrame, places: int,
+) -> Layout:  # fmt: skip
+    """One group a model in a pool of all places; at first as many as are provisioned, within the bounds."""
+    pool, bounds = pool_of(system, cluster, deployment, models), bounds_of(system, deployment)
+    arrived = dict(requests.group_by("model").len().rows())
+    span_s = max(1.0, float(requests["arrival_s"][-1] - requests["arrival_s"][0])) if len(requests) else 1.0
+    groups = []
+    for name, by_kind in hosted.items():
+        (one,) = by_kind.values()  # a pool has hosts that are alike
+        work_s = needed[name] * span_s
+        bears = arrived.get(name, 0) / work_s if work_s > 0 else 0.0
+        groups.append(
+            Group(
+                model=name,
+                count=max(bounds.least, min(counts[name], bounds.most)),
+                engine=system.batching,
+                step=one.step,
+                kv_tokens=one.kv_tokens,
+                limit=system.limit,
+                autoscaler=autoscaler_of(system, bounds, one.step, one.kv_tokens, deployment.tp, bears),
+                start_up=start_up_of(system, models[name], cluster, deployment),
+            )
+        )
+    return Layout(groups=tuple(groups), places=places, needed=needed, pool=pool, note=bounds.note)
 
 
 def instance_places(cluster: Cluster, tp: int) -> list[Accelerator]:
@@ -122,13 +161,15 @@ def provision(
         if sum(wanted.values()) <= places:
             return wanted
     each = share if isinstance(share, int) else 1
+    if share == "least":
+        each = bounds_of(system, deployment).least
     if models * each > places:
         raise UserError(
             f"{models} models x {each} instances x TP {deployment.tp} = {models * each * deployment.tp} accelerators, "
             f"but {cluster.name} has {cluster.accelerators}, enough for {places} instances; take fewer models, fewer "
             "instances or a larger cluster."
         )
-    if share == "one each" or isinstance(share, int):
+    if share in ("one each", "least") or isinstance(share, int):
         return dict.fromkeys(needed, each)
     total = max(models, places // 2 if share == "half" else places)
     return divided(total, needed)

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.operating.choices import System, counted, find_system, listed
+from workbench.operating.choices import counted, find_system, listed
 from workbench.operating.layout import instance_places
 from workbench.operating.requests import Requests, request_table
 from workbench.operating.run_handle import Run
 from workbench.operating.simulating import MODELS, models_of, resolved, run_of
+from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment
 from workbench.profiles import cluster as find_cluster
 from workbench.profiles import slo as find_slo

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import UserError
-from workbench.operating.choices import System, counted
+from workbench.operating.choices import counted
+from workbench.operating.system_record import System
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model

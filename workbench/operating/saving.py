@@ -9,8 +9,8 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from workbench.errors import InputError, UserError
-from workbench.operating.choices import System
 from workbench.operating.run_handle import Run
+from workbench.operating.system_record import System
 from workbench.paths import folder_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.serving import Run as Served

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.errors import InputError, UnknownName, UserError
-from workbench.operating.choices import System, find_system, listed
+from workbench.operating.choices import MEANT, SYSTEMS, find_system, listed
 from workbench.operating.deciding import decisions
 from workbench.operating.layout import Layout, lay_out
 from workbench.operating.own_dispatch import simulate_asking
 from workbench.operating.requests import Requests, request_table
 from workbench.operating.run_handle import Run
+from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.profiles import cluster as find_cluster
 from workbench.profiles import model as find_model
@@ -135,10 +136,12 @@ def resolved(
     table = request_table(trace)
     named = models_of(models, table)
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
-    scenario = Scenario(groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s)
+    scenario = Scenario(
+        groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s, pool=layout.pool
+    )
     return Asked(
         choices, chooser, function, cluster, named, deployment, slo, table, layout, scenario,
-        (*notes, *_notes(choices, table, deployment, layout)),
+        (*notes, *_notes(system, choices, table, deployment, layout)),
     )  # fmt: skip
 
 
@@ -190,19 +193,34 @@ def models_of(models: MODELS, table: pl.DataFrame) -> dict[str, Model]:
     return {name: find_model(model) for name, model in models.items()}
 
 
-def _notes(system: System, table: pl.DataFrame, deployment: Deployment, layout: Layout) -> tuple[str, ...]:
+def _notes(
+    asked: str | System, system: System, table: pl.DataFrame, deployment: Deployment, layout: Layout
+) -> tuple[str, ...]:
     notes = []
+    if isinstance(asked, str) and asked in MEANT:
+        others = [name for name in SYSTEMS if name.split("@")[0] == asked and name != MEANT[asked]]
+        notes.append(f"{asked} is meant as {MEANT[asked]}; it is {listed(others)} too.")
     if "prefix_hashes" in table.columns:
         notes.append("The engine keeps no prefix cache: every prompt is computed whole.")
-    if not deployment.colocated and (deployment.prefill or deployment.decode):
+    if layout.note:
+        notes.append(layout.note)
+    elif not system.scales and not deployment.colocated and (deployment.prefill or deployment.decode):
         notes.append(
             f"System {system.name} serves prompts and decodes on the same instances and keeps their number; bounds of "
             "the deployment play no part."
         )
+    if system.autoscaler.policy == "queue" and system.limit is None:
+        notes.append(
+            "No instance has a limit, so that requests wait at the router only where no instance is up, and the rule "
+            "queue starts no second one for them; give the system a limit."
+        )
+    if layout.pool is not None and layout.pool.cache_bytes == math.inf and system.path == "tiers":
+        notes.append("No source states the memory of these hosts: weights stay there until their time is over.")
     short = {name: need for name, need in layout.needed.items() if need > layout.instances}
     if short:
         name = next(iter(short))
+        run = "run" if layout.pool is None else "may run"
         notes.append(
-            f"Requests of {name} bring work for {short[name]:.3g} instances on average, and {layout.instances} run."
+            f"Requests of {name} bring work for {short[name]:.3g} instances on average, and {layout.instances} {run}."
         )
     return tuple(notes)

@@ -1,0 +1,134 @@
+"""Systems whose instances come and go, as the papers describe those that they compare themselves with."""
+
+from workbench.operating.scaling_rule import Rule
+from workbench.operating.system_record import System
+from workbench.serving import Part
+
+_BLITZ = "BlitzScale (OSDI'25)"
+_BLITZ_RULE = {
+    "autoscaler": "BlitzScale's artifact, for instances that do both phases: 0.5 to 0.7 s of prefill waiting, 0.75 to "
+    "0.95 of the KV blocks in use; one instance goes at a time; rates are those of the simulated engine",
+    "tick_s": "chosen: the artifact's loop has no period, it only rests 10 ms when idle",
+    "least": "BlitzScale's artifact: 1 of each kind for 24B and 72B, 2 for 8B",
+    "keep_s": "BlitzScale's artifact: 333 ms for 8B and 24B, 1 to 1.5 s for 72B",
+    "engine_start": "OSDI'25 paper, appendix A.1: contexts and connections are made beforehand",
+    "provisioning": "chosen: as few as the artifact allows",
+    "engine": "chosen: one engine for all",
+}
+_BLITZ_CHOICES = {
+    "provisioning": "least",
+    "least": 1,
+    "autoscaler": Rule(policy="backlog", down_step=1),
+    "tick_s": 0.1,
+    "keep_s": 1 / 3,
+    "engine_start": Part(seconds=0.0, source="OSDI'25 paper, appendix A.1: made beforehand", status="published"),
+}
+
+_LAMBDA = "λScale (MLSys'26, as FaaScale)"
+_LAMBDA_RULE = {
+    "autoscaler": "λScale's artifact (controller.py): an instance for each batch that waits over the GPUs of a node, "
+    "unless some are starting; idle ones go when nobody waits",
+    "tick_s": "λScale's artifact: 1 s (0.5 s for 7B and 13B with host memory)",
+    "limit": "λScale's artifact: a node runs one batch of 4 prompts at a time",
+    "least": "λScale's artifact: every idle node is released",
+    "keep_s": "λScale's artifact: 0 s",
+    "engine_start": "λScale's artifact: workers are there before any scaling",
+    "blocks": "λScale's artifact: 16 transfer blocks",
+    "provisioning": "λScale's artifact: every idle node is released, so none is there at first",
+    "engine": "chosen: one engine for all; the artifact runs batches of 4 to their end",
+}
+_LAMBDA_CHOICES = {
+    "provisioning": "least",
+    "least": 0,
+    "autoscaler": Rule(policy="queue"),
+    "limit": 4,
+    "tick_s": 1.0,
+    "keep_s": 0.0,
+    "blocks": 16,
+}
+_NO_CACHE = {"cache_bytes": "MLSys'26 paper §7.4: a remote GPU's copy if any exists, else the local SSD"}
+
+SCALING_SYSTEMS = (
+    System(
+        name="ideal",
+        summary="instances start at once and go as soon as they are idle: the floor of any system that scales",
+        path="ideal",
+        source=f"{_LAMBDA} §7.4",
+        sources={**_LAMBDA_RULE, "path": "MLSys'26 paper §7.4: no time to load or unload"},
+        **_LAMBDA_CHOICES,
+    ),
+    System(
+        name="serverlessllm@blitzscale",
+        summary="weights from the host's memory while they are kept there, else from its SSD; each instance by itself",
+        path="tiers",
+        cache_ttl_s=300.0,
+        artifact={"cache_ttl_s": 30.0},
+        source=f"ServerlessLLM as {_BLITZ} §6 builds it into its own engine",
+        sources={
+            **_BLITZ_RULE,
+            "path": "OSDI'25 paper §6: host memory with a time to live, a miss reads the SSD",
+            "cache_ttl_s": "OSDI'25 paper §3: 5 minutes (its artifact: 30 s)",
+            "cache_bytes": "all of the host's memory; the paper does not state its size",
+        },
+        **_BLITZ_CHOICES,
+    ),
+    System(
+        name="serverlessllm@lambdascale",
+        summary="weights from the host's memory while they are kept there, else from its SSD, by λScale's rules",
+        path="tiers",
+        cache_ttl_s=15.0,
+        source=f"ServerlessLLM as {_LAMBDA} §7.1 and §7.4 builds it",
+        sources={
+            **_LAMBDA_RULE,
+            "path": "MLSys'26 paper §7.4: host memory on a hit, SSD on a miss, no network",
+            "cache_ttl_s": "MLSys'26 paper §2.3: 15 s in its study of traces; not said for its runs of §7.4",
+            "cache_bytes": "all of the host's memory (500 GB in the artifact's configuration)",
+        },
+        **_LAMBDA_CHOICES,
+    ),
+    System(
+        name="allcache",
+        summary="every host has every model in its memory, so that no start reads an SSD",
+        path="all-cached",
+        cached=True,
+        source=f"AllCache of {_BLITZ} §6",
+        sources={**_BLITZ_RULE, "path": "OSDI'25 paper §6: hits only, over PCIe, before any serving"},
+        **_BLITZ_CHOICES,
+    ),
+    System(
+        name="nccl",
+        summary="a ring broadcast from instances of the model, else the local SSD",
+        path="multicast",
+        schedule="ring_broadcast",
+        cache_bytes=0.0,
+        engine_start=Part(
+            seconds=0.1,
+            source="OSDI'25 paper, appendix A.1: about 100 ms to set up an NCCL group; λScale gives no time. Counted "
+            "for reads from SSD too",
+            status="published",
+        ),
+        source=f"NCCL of {_LAMBDA} §7.1 and §7.4",
+        sources={
+            **{field: text for field, text in _LAMBDA_RULE.items() if field != "engine_start"},
+            **_NO_CACHE,
+            "path": "MLSys'26 paper §7.4",
+            "schedule": "MLSys'26 paper §7.1: groups are formed, and blocks broadcast in them",
+        },
+        **_LAMBDA_CHOICES,
+    ),
+    System(
+        name="faasnet",
+        summary="a binary tree from instances of the model, else the local SSD",
+        path="multicast",
+        schedule="faasnet_tree",
+        cache_bytes=0.0,
+        source=f"FaaSNet of {_LAMBDA} §7.1 and §7.4",
+        sources={
+            **_LAMBDA_RULE,
+            **_NO_CACHE,
+            "path": "MLSys'26 paper §7.4",
+            "schedule": "λScale's artifact (faasnet_transfer_strategy.py), carried on beyond its 12 nodes",
+        },
+        **_LAMBDA_CHOICES,
+    ),
+)

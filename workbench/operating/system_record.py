@@ -1,0 +1,168 @@
+"""What a system is: one set of choices, how instances come and go among them, each with whose it is."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import Field, field_validator, model_validator
+
+from workbench.errors import InputError, UnknownName
+from workbench.operating.scaling_rule import Rule
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, ZeroOrMore
+from workbench.serving import ENGINES, ROUTES, Engine, Part
+from workbench.serving.policy import SOURCES
+
+Share = Literal["full", "half", "average", "one each", "least"]
+
+PROVISIONING: dict[str, str] = {
+    "full": "all instances that the cluster holds, divided among the models by the work each brings",
+    "half": "half of them",
+    "average": "for each model as many as its requests need on average over the trace",
+    "one each": "each model has one instance of its own",
+    "least": "for each model the least that there may be",
+}
+
+
+class System(Asked):
+    """One set of choices; `replaced` makes a hybrid.
+
+    Attributes:
+        name, summary: what it is called and what it does.
+        engine: how an instance batches: a name of `workbench.serving.ENGINES`, or an `Engine`.
+        dispatch: how the router chooses, a name of `wb.policies()`.
+        provisioning: how many instances run, or run at first where an autoscaler follows, see `PROVISIONING`; a whole
+            number is that many for each model.
+        limit: most requests that the router gives one instance at a time; None for no limit.
+        autoscaler: how many instances a model gets, a `Rule` or its text; the rule "none" keeps what `provisioning`
+            gives.
+        least: instances of each model that are always there, unless the deployment has bounds.
+        tick_s, scrape_s: seconds between two decisions, and how old the load is that they see.
+        path: where the weights of a new instance come from, a name of `workbench.serving.policy.SOURCES`.
+        load_s: seconds of loading on path *fixed*.
+        schedule, blocks: how instances send weights to each other on path *multicast*, and in how many blocks.
+        engine_start, warm_up: seconds of a start beside the weights, a `Part` or a number.
+        keep_s: how long an idle instance keeps its place and weights.
+        cache_bytes: of a host's memory for weights; None for all of it, without end where no source states its size.
+        cache_ttl_s: how long weights that nothing uses stay there.
+        cached: every host has every model in memory at first.
+        variant: whether the paper's rules are meant or the artifact's.
+        artifact: what the artifact does otherwise, field -> value; `replaced(variant="artifact")` makes it so.
+        source: who does it so.
+        sources: field -> where its value comes from; a field that stands nowhere is `source`'s, or as usual here.
+    """
+
+    name: str = Field(min_length=1)
+    summary: str = ""
+    engine: str | Engine = "continuous"
+    dispatch: str = "least-outstanding"
+    provisioning: Share | AtLeastOne = "full"
+    limit: AtLeastOne | None = None
+    autoscaler: Rule = Rule()
+    least: ZeroOrMore = 1
+    tick_s: Positive = 1.0
+    scrape_s: NotNegative = 0.0
+    path: str = "ideal"
+    load_s: NotNegative = 0.0
+    schedule: Literal["chain", "binomial_pipeline", "faasnet_tree", "ring_broadcast"] = "chain"
+    blocks: AtLeastOne = 64
+    engine_start: Part = Part()
+    warm_up: Part = Part()
+    keep_s: float = 0.0
+    cache_bytes: NotNegative | None = None
+    cache_ttl_s: float = math.inf
+    cached: bool = False
+    variant: Literal["paper", "artifact"] = "paper"
+    artifact: Mapping[str, Any] = {}
+    source: str = "given in code"
+    sources: Mapping[str, str] = {}
+
+    @field_validator("engine")
+    @classmethod
+    def _engine_is_known(cls, engine: str | Engine) -> str | Engine:
+        if isinstance(engine, str) and engine not in ENGINES:
+            raise UnknownName("engine", engine, ENGINES)
+        return engine
+
+    @field_validator("dispatch")
+    @classmethod
+    def _dispatch_is_known(cls, name: str) -> str:
+        if name not in ROUTES:
+            raise UnknownName("dispatch policy", name, ROUTES)
+        return name
+
+    @field_validator("path")
+    @classmethod
+    def _path_is_known(cls, name: str) -> str:
+        if name not in SOURCES:
+            raise UnknownName("path of weights", name, SOURCES)
+        return name
+
+    @field_validator("engine_start", "warm_up", mode="before")
+    @classmethod
+    def _a_part(cls, given: Any) -> Any:
+        if isinstance(given, int | float | str) and not isinstance(given, bool):
+            return {"seconds": given, "source": "given in code"}
+        return given
+
+    @field_validator("keep_s", "cache_ttl_s")
+    @classmethod
+    def _a_time(cls, value: float) -> float:
+        if not value >= 0:
+            raise ValueError(f"is {value}; give 0 or more, or infinity")
+        return value
+
+    @model_validator(mode="after")
+    def _fields_exist(self):
+        for table in (self.sources, self.artifact):
+            for field in table:
+                if field not in type(self).model_fields:
+                    raise ValueError(f"{field!r} is no choice of a system; name one of its fields")
+        return self
+
+    @property
+    def batching(self) -> Engine:
+        """The engine's settings."""
+        return ENGINES[self.engine] if isinstance(self.engine, str) else self.engine
+
+    @property
+    def scales(self) -> bool:
+        """Whether an autoscaler adds and removes instances."""
+        return self.autoscaler.policy != "none"
+
+    def replaced(self, **changes: Any) -> "System":
+        """The same but for some choices.
+
+        >>> System(name="mine").replaced(dispatch="random", provisioning=3).provisioning
+        3
+        """
+        wanted = changes.get("variant", self.variant)
+        if wanted != self.variant:
+            if self.variant == "artifact":
+                raise InputError("was made the artifact's before", "take the system by name again", field="variant")
+            changes = {**self.artifact, **changes} if wanted == "artifact" else changes
+        kept = {field: text for field, text in self.sources.items() if field not in changes or field == "variant"}
+        told = {field: f"{self.name}'s artifact" for field in self.artifact if wanted != self.variant} | kept
+        fields = {field: getattr(self, field) for field in System.model_fields}
+        return System(**fields | {"sources": told} | changes)
+
+    @property
+    def choices(self) -> pl.DataFrame:
+        """Every choice with its value and where it comes from: `choice, value, source`."""
+        usual = System(name=self.name)
+        rows = []
+        for field in System.model_fields:
+            if field in ("name", "summary", "variant", "artifact", "source", "sources"):
+                continue
+            value = getattr(self, field)
+            usually = value == getattr(usual, field)
+            source = value.source if isinstance(value, Part) and value.source != "given" else ""
+            source = self.sources.get(field) or source or ("as usual here" if usually else self.source)
+            rows.append((field, _shown(value), source))
+        return pl.DataFrame(rows, schema=["choice", "value", "source"], orient="row")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Part):
+        return f"{value.seconds:g} s"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -71,7 +71,8 @@ class Pool(Asked):
         scrape_s: how old the load is that they see, at least.
         ssd_bytes_per_s: of a host, shared by all that read there; None where nothing is read from SSD.
         cache_bytes: of a host's memory that hold weights; infinity for all that there are.
-        cached: models that every host has in memory at first.
+        cached: models that every host has in memory at first; on path *tiers* a host also has those of the instances
+            that it has at first, whose weights came through its memory.
     """
 
     hosts: AtLeastOne

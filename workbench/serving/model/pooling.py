@@ -70,13 +70,22 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         ssd_bytes_per_s=np.full(pool.hosts, pool.ssd_bytes_per_s or 1.0),
         cache_bytes=np.full(pool.hosts, pool.cache_bytes),
         ttl_s=np.array([one.ttl_s for one in weights]),
-        cached=np.tile([int(name in pool.cached) for name in models], (pool.hosts, 1)),
+        cached=_cached(pool, groups, np.array(first, dtype=np.int64)),
         keep_s=np.array([one.keep_s for one in weights]),
         piped_s=piped_s,
         piped_with=piped_with,
         piped_form=np.tile([_piped_step(group).rows for group in groups], (count, 1, 1)),
         switch_whole=np.array([int(plan is not None and plan.switch == "whole") for plan in plans]),
     )
+
+
+def _cached(pool: Pool, groups: Sequence["Group"], first: np.ndarray) -> np.ndarray:
+    """Which hosts have which weights in memory at first, int64[H, M]: those of the pool, and those that came through a
+    host's memory to the instances there."""
+    cached = np.tile([int(group.model in pool.cached) for group in groups], (pool.hosts, 1))
+    through = np.array([group.start_up.weights.path == "tiers" for group in groups])[first]
+    cached[np.arange(first.size)[through] // pool.places, first[through]] = 1
+    return cached
 
 
 def _from_memory_s(one: Weights) -> float:

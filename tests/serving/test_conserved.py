@@ -3,17 +3,18 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving_cases import scenario, with_ranks
+from serving_cases import scenario, with_prefixes, with_ranks
 
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED
 from workbench.serving.simulated.run import Cluster
 
 
 def any_scenario(seed):
-    """Every other one has requests of several ranks."""
+    """Every other one has requests of several ranks, every third one has prefixes and caches."""
     rng = np.random.default_rng(seed)
     made = scenario(rng, most_requests=40)
-    return with_ranks(rng, made) if seed % 2 else made
+    made = made if seed % 2 else with_ranks(rng, made)
+    return made if seed % 3 else with_prefixes(rng, made)
 
 
 scenarios = st.integers(0, 2**32 - 1).map(any_scenario)
@@ -38,6 +39,8 @@ def watched(lowered):
             assert place.blocks.in_use * place.blocks.tokens_each == sum(request.room for request in place.running)
             assert all(request.stored <= request.room for request in place.running)
             assert all(request.room == request.stored == 0 for request in place.queue)
+            assert len(place.prefixes.ids) <= place.prefixes.capacity
+            assert place.up or not place.prefixes.ids
             assert in_order(place.queue)
             assert in_order(place.running)
         assert all(map(in_order, router.lines))
@@ -66,6 +69,8 @@ def test_nothing_is_lost(lowered):
     assert (np.isnan(run.first_token_s) == (made == 0)).all()
     assert not (np.isnan(run.wait_s) & ~np.isnan(run.first_token_s)).any()
     assert (run.instance[~np.isnan(run.wait_s)] >= 0).all()
+    admitted = 1 + run.evictions + run.moves
+    assert ((run.cached >= 0) & (run.cached <= admitted * (requests.prompt + np.maximum(made - 1, 0)))).all()
 
 
 @settings(max_examples=60)
@@ -95,11 +100,12 @@ def test_segments_tell_the_times_of_all_tokens(lowered):
 
 def test_the_scenarios_have_what_can_go_wrong():
     """Or else the tests above, and those against compiled runs, would say little."""
-    seen = dict.fromkeys(["evictions", "moves", "rejected", "inside", "failed steps", "segments broken"], 0)
+    seen = dict.fromkeys(["cached", "evictions", "moves", "rejected", "inside", "failed steps", "segments broken"], 0)
     for seed in range(60):
         cluster = Cluster(lowered := any_scenario(seed))
         cluster.run(lowered.until_s)
         run = cluster.outcome()
+        seen["cached"] += run.cached.sum()
         seen["evictions"] += run.evictions.sum()
         seen["moves"] += run.moves.sum()
         seen["rejected"] += (run.status == REJECTED).sum()

@@ -120,6 +120,22 @@ def with_ranks(rng: np.random.Generator, base: Lowered, ranks: int = 3) -> Lower
     return base._replace(requests=base.requests._replace(rank=rng.integers(ranks, size=n)))
 
 
+def with_prefixes(rng: np.random.Generator, base: Lowered) -> Lowered:
+    """The same requests, many of which begin alike, on instances that keep prefixes, or some of them."""
+    kinds, tokens = int(rng.integers(1, 5)), int(rng.choice([1, 3, 8]))
+    longest = 1 + base.requests.prompt // tokens
+    shared = rng.integers(0, 12, (kinds, int(longest.max(initial=1))))  # the same id may come twice in a prompt
+    shared = shared if rng.random() < 0.3 else np.arange(shared.size).reshape(shared.shape)
+    lists = [shared[rng.integers(kinds), : rng.integers(most + 1)] for most in longest]
+    prefix = np.concatenate([np.empty(0, np.int64), *lists]).astype(np.int64)
+    prefix = np.unique(prefix, return_inverse=True)[1].astype(np.int64)
+    requests = base.requests._replace(
+        prefix_at=np.cumsum([0, *map(len, lists)]), prefix=prefix, prefix_tokens=tokens if prefix.size else 0
+    )
+    cache = rng.choice([0, 1, 3, 10, 1000], len(base.instances.cache))
+    return base._replace(requests=requests, instances=base.instances._replace(cache=cache))
+
+
 def busy_scenario(rng: np.random.Generator) -> Lowered:
     """Hundreds of long requests on up to twelve instances whose memory just suffices, with failures between them."""
     count, size, dyadic = int(rng.integers(200, 600)), int(rng.choice([1, 4, 12])), bool(rng.integers(2))

@@ -23,3 +23,25 @@ def ranks(table: pl.DataFrame) -> np.ndarray:
         row = int(good.arg_min())
         raise InputError(f"is {given[row]}", remedy, row=row + 1, field="priority")
     return whole.to_numpy()
+
+
+def prefixes(table: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Where the ids of each request begin, int64[n + 1], and the ids, int64[t], from its `prefix_hashes`.
+
+    Hashes are numbered from 0; requests without any, or all without such a column, have no ids.
+
+    Raises:
+        InputError: the column holds no lists, or a list misses a hash.
+    """
+    if "prefix_hashes" not in table.columns:
+        return np.zeros(len(table) + 1, np.int64), np.empty(0, np.int64)
+    given = table["prefix_hashes"]
+    if not isinstance(given.dtype, pl.List):
+        raise InputError(f"is of type {given.dtype}", "give a list of hashes a request", field="prefix_hashes")
+    counts = given.list.len().fill_null(0).cast(pl.Int64).to_numpy()
+    hashes = given.explode(empty_as_null=False).drop_nulls()
+    if len(hashes) < counts.sum():
+        row = int((given.list.eval(pl.element().is_null()).list.any()).fill_null(False).arg_max())
+        raise InputError("holds a list with a missing hash", "leave it out", row=row + 1, field="prefix_hashes")
+    number = hashes.rank("dense").cast(pl.Int64).to_numpy() - 1
+    return np.concatenate([[0], np.cumsum(counts)]), number

@@ -12,7 +12,7 @@ from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import COLOCATED, NO_LIMIT, Failures, Instances, Lowered, Requests
 from workbench.serving.model.pooling import pooled
-from workbench.serving.model.request_columns import ranks
+from workbench.serving.model.request_columns import prefixes, ranks
 from workbench.serving.model.start_up import StartUp
 from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy import ROUTES
@@ -32,6 +32,9 @@ class Engine(Asked):
             the last admitted request is evicted where none is left.
         whole: newcomers are admitted only when nothing runs.
         apart: a step with prompts to process decodes nothing.
+        prefix_cache_tokens: of prompts whose KV is kept for others that begin alike, in memory beside that of running
+            requests; 0 for none.
+        prefix_block_tokens: that one of the requests' prefix hashes covers; where they are a trace, that states it.
     """
 
     slots: AtLeastOne = 256
@@ -41,6 +44,8 @@ class Engine(Asked):
     reserve: bool = False
     whole: bool = False
     apart: bool = False
+    prefix_cache_tokens: ZeroOrMore = 0
+    prefix_block_tokens: AtLeastOne | None = None
 
 
 ENGINES: dict[str, Engine] = {
@@ -161,7 +166,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     Parameters:
         scenario: what serves.
         requests: a trace, or its table: `model, arrival_s, prompt_tokens, output_tokens` in order of arrival, and
-            `priority` if requests have ranks, 0 for those that go first.
+            `priority` if requests have ranks, 0 for those that go first; `prefix_hashes` if prompts begin alike.
         seed: of the random numbers that dispatch policies draw.
 
     Raises:
@@ -176,6 +181,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     model = table["model"].replace_strict(number, return_dtype=pl.Int64).to_numpy() if len(table) else np.zeros(0, int)
     arrival_s = table["arrival_s"].cast(pl.Float64).to_numpy()
     draw = stream(seed, "dispatch").random((len(table), 2))
+    prefix_at, prefix, prefix_tokens = _prefixes(scenario, requests, table)
     failures = sorted(scenario.failures, key=lambda failure: (failure.time_s, failure.instance))
     return checked(
         Lowered(
@@ -186,8 +192,11 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
                 model=model,
                 draw=draw,
                 rank=ranks(table),
+                prefix_at=prefix_at,
+                prefix=prefix,
+                prefix_tokens=prefix_tokens,
             ),
-            _instances(scenario, number),
+            _instances(scenario, number, prefix_tokens),
             Failures(
                 time_s=np.array([failure.time_s for failure in failures]),
                 instance=np.array([failure.instance for failure in failures], dtype=np.int64),
@@ -200,13 +209,44 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     )
 
 
-def _instances(scenario: Scenario, number: dict[str, int]) -> Instances:
+def _prefixes(
+    scenario: Scenario, requests: Trace | pl.DataFrame, table: pl.DataFrame
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """`prefix_at`, `prefix` and `prefix_tokens` of `Requests`; nothing where no engine keeps prefixes."""
+    engines = [group.engine for group in scenario.groups if group.engine.prefix_cache_tokens]
+    prefix_at, prefix = prefixes(table if engines else table.drop("prefix_hashes", strict=False))
+    if not prefix.size:
+        return prefix_at, prefix, 0
+    stated = {one.prefix_block_tokens for one in engines if one.prefix_block_tokens}
+    if isinstance(requests, Trace) and requests.origin.block_tokens:
+        stated.add(requests.origin.block_tokens)
+    if len(stated) != 1:
+        found = " and ".join(map(str, sorted(stated)))
+        raise InputError(
+            f"is {found} for the same hashes" if stated else "is missing, and no trace states it",
+            "give the tokens that one prefix hash covers", field="prefix_block_tokens",
+        )  # fmt: skip
+    return prefix_at, prefix, stated.pop()
+
+
+def _cached_blocks(engine: Engine, prefix_tokens: int) -> int:
+    """Hash blocks that an engine keeps, where the requests have any."""
+    tokens = engine.prefix_cache_tokens
+    if 0 < tokens < prefix_tokens:
+        raise InputError(
+            f"is {tokens}, less than one hash block of {prefix_tokens}", "give more", field="prefix_cache_tokens"
+        )
+    return tokens // prefix_tokens if prefix_tokens else 0
+
+
+def _instances(scenario: Scenario, number: dict[str, int], prefix_tokens: int) -> Instances:
     rows, forms = [], []
     for group in scenario.rows:
         one = group.engine
         row = (
             number[group.model], group.limit or NO_LIMIT, one.slots, one.budget, one.chunk, one.block_tokens,
-            group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart, 0, COLOCATED,
+            group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart, _cached_blocks(one, prefix_tokens),
+            COLOCATED,
         )  # fmt: skip
         if group.kv_tokens < one.block_tokens:
             raise InputError(

@@ -118,6 +118,7 @@ class Fleet:
         cache = self.caches[row.host]
         cache.use(row.model)
         row.instance.load = None
+        row.instance.prefixes.clear()
         self._become(row, EMPTY)
         cache.trim()
 

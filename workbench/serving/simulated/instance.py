@@ -9,6 +9,7 @@ from workbench.serving.model.lowered import DONE, Instances
 from workbench.serving.simulated.blocks import Blocks
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.log import Iteration, Log
+from workbench.serving.simulated.prefix_cache import PrefixCache
 from workbench.serving.simulated.ranks import RANK, join_first, join_last
 from workbench.serving.simulated.request import Request
 from workbench.serving.simulated.step import Step
@@ -17,13 +18,16 @@ from workbench.serving.simulated.step import Step
 class Instance:
     """One place that runs a model: a SimPy process that starts a step, waits for its end, and looks again."""
 
-    def __init__(self, index: int, given: Instances, clock: Clock, instants: Instants, log: Log):
+    def __init__(
+        self, index: int, given: Instances, prefix_tokens: int, clock: Clock, instants: Instants, log: Log
+    ):  # fmt: skip
         row = Instances(*(column[index].tolist() for column in given))
         self.index, self.clock, self.instants, self.log = index, clock, instants, log
         self.model, self.limit, self.slots = row.model, row.limit, row.slots
         self.budget, self.chunk, self.form, self.own_form = row.budget, row.chunk, row.form, row.form
         self.reserve, self.whole, self.apart = bool(row.reserve), bool(row.whole), bool(row.apart)
         self.blocks = Blocks(row.blocks, row.block)
+        self.prefixes = PrefixCache(row.cache, prefix_tokens)
         self.queue: deque[Request] = deque()
         self.running: list[Request] = []
         self.step: Step | None = None
@@ -54,9 +58,10 @@ class Instance:
         self.recover(router)
 
     def _lose(self) -> list[Request]:
-        """The step in progress is lost, and all requests leave without their KV, the running ones first."""
+        """The step in progress and all KV is lost; requests leave, the running ones first."""
         self.failed_steps += self.step is not None
         self.step = None
+        self.prefixes.clear()
         lost = [*self.running, *self.queue]
         self.running.clear()
         self.queue.clear()
@@ -149,6 +154,7 @@ class Instance:
             if len(self.running) < self.slots and blocks <= self.blocks.free:
                 self.blocks.give(request, blocks)
                 join_last(self.running, self.queue.popleft())
+                request.start_from(self.prefixes.hit(request.prefix))
                 if isnan(request.wait_s):
                     request.wait_s = self.clock.now - request.arrival_s
             elif not self.whole and self.running and self.running[-1].rank > request.rank:
@@ -168,6 +174,7 @@ class Instance:
             prefilled = [request for request, tokens in step.chunks if request.store(tokens)]
             for request in prefilled:
                 request.prefilled_on = self.index
+                self.prefixes.keep(request.prefix)
             members = [*step.decodes, *prefilled]
             makers = [request for request in members if request.output]
         self.log.tokens(makers, self.last, before)

@@ -9,18 +9,20 @@ class Request:
     """One request: what was asked (never changes) and how far it is."""
 
     __slots__ = (
-        "arrival_s", "draws", "evictions", "finish_s", "first_token_s", "index", "instance", "last", "made", "model",
-        "moves", "need", "output", "prefilled_on", "prefilling", "prompt", "rank", "room", "status", "stored", "wait_s",
+        "arrival_s", "cached", "draws", "evictions", "finish_s", "first_token_s", "index", "instance", "last", "made",
+        "model", "moves", "need", "output", "prefilled_on", "prefilling", "prefix", "prompt", "rank", "room", "status",
+        "stored", "wait_s",
     )  # fmt: skip
 
     def __init__(
-        self, index: int, arrival_s: float, prompt: int, output: int, model: int, draws: list[float], rank: int
+        self, index: int, arrival_s: float, prompt: int, output: int, model: int, draws: list[float], rank: int,
+        prefix: list[int],
     ):  # fmt: skip
         self.index, self.arrival_s, self.model, self.draws, self.rank = index, arrival_s, model, draws, rank
-        self.prompt, self.output = prompt, output
+        self.prompt, self.output, self.prefix = prompt, output, prefix
         self.status, self.instance, self.prefilled_on = INSIDE, -1, -1
         self.wait_s = self.first_token_s = self.finish_s = nan
-        self.made = self.evictions = self.moves = 0
+        self.made = self.evictions = self.moves = self.cached = 0
         self.last = None  # the iteration of its latest token
         self.forget()
 
@@ -30,6 +32,11 @@ class Request:
         self.room = 0  # tokens that the blocks it holds have room for
         self.need = self.prompt + self.made
         self.prefilling = True
+
+    def start_from(self, cached: int) -> None:
+        """Of what is to be computed, so many leading tokens are there already; at least one never is."""
+        self.stored = min(cached, self.need - 1)
+        self.cached += self.stored
 
     def store(self, tokens: int) -> bool:
         """Prefill stores so many tokens more; whether that was the last of it."""

@@ -1,12 +1,13 @@
 """A whole run: the router, the instances, what arrives, what fails, and what scales, on one SimPy clock."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from math import isfinite, nextafter
 
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.lowered import INSIDE, Failures, Lowered, Outcome
+from workbench.serving.model.lowered import INSIDE, Failures, Lowered, Outcome, Requests
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.log import Log
@@ -25,10 +26,13 @@ class Cluster:
             lowered: requests, instances and failures as arrays.
             choose: dispatches in place of the numbered policy; see `Router`.
         """
-        count, asked = len(lowered.instances.model), (*lowered.requests[:5], lowered.requests.rank)
+        count, asked = len(lowered.instances.model), lowered.requests
         self.clock, self.instants, self.log = Clock(), Instants(count), Log(count)
-        self.requests = [Request(index, *row) for index, row in enumerate(_rows(asked))]
-        self.instances = [Instance(j, lowered.instances, self.clock, self.instants, self.log) for j in range(count)]
+        self.requests = [Request(index, *row) for index, row in enumerate(_asked(asked))]
+        self.instances = [
+            Instance(j, lowered.instances, asked.prefix_tokens, self.clock, self.instants, self.log)
+            for j in range(count)
+        ]
         models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
         if lowered.scaling is not None:
             models = max(models, len(lowered.scaling.kind))
@@ -103,13 +107,20 @@ class Cluster:
             busy_s=np.array([instance.busy_s for instance in self.instances], dtype=float),
             peak_blocks=np.array([instance.blocks.peak for instance in self.instances], dtype=np.int64),
             failed_steps=np.array([instance.failed_steps for instance in self.instances], dtype=np.int64),
-            cached=np.zeros(len(self.requests), np.int64),
+            cached=self._column("cached"),
             prefill=self._column("prefilled_on"),
             **(self.scaled.tables() if self.scaled else {}),
         )
 
     def _column(self, name: str, dtype=np.int64) -> np.ndarray:
         return np.array([getattr(request, name) for request in self.requests], dtype=dtype)
+
+
+def _asked(requests: Requests) -> Iterator[tuple]:
+    """The requests as plain Python values, each with its own list of hash blocks."""
+    prefix, at = requests.prefix.tolist(), requests.prefix_at.tolist()
+    prefixes = (prefix[begin:end] for begin, end in pairwise(at))
+    return ((*row, own) for row, own in zip(_rows((*requests[:5], requests.rank)), prefixes, strict=True))
 
 
 def _rows(columns) -> Iterator[tuple]:

@@ -175,3 +175,54 @@ def interference(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {"share": ("by KV's share of the link", share), "ratios": ("as set", ratios)}
     return stack("Weights and KV on one link", painters, panel)
+
+
+def staircase(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale's Figure 21: prefill tokens per second while instances are added, and how long loads take."""
+    tables = outcome.tables
+    systems = tables["loads"]["system"].unique(maintain_order=True).to_list()
+    palette = Palette(systems)
+
+    def tokens(made: Canvas, row: int) -> None:
+        table = tables["tokens"].filter(pl.col("backend") == tables["tokens"]["backend"][0])
+        for (system,), part in table.group_by("system", maintain_order=True):
+            line = {"color": palette.colour(system), "dash": palette.dash(system), "width": 2, "shape": "hv"}
+            made.add(
+                scatter(
+                    part["time_s"].to_list(), (part["tokens_per_s"] / 1e3).to_list(), mode="lines",
+                    name=f"{system} (formula)", line=line, legendgroup=system,
+                ),
+                row=row,
+            )  # fmt: skip
+        for (backend,), part in tables["loads"].group_by("backend", maintain_order=True):
+            made.add(
+                scatter(
+                    part["first_extra_s"].to_list(), [0.0] * len(part), mode="markers",
+                    name=f"first batch done sooner ({WORDS[backend]})", cliponaxis=False,
+                    marker={
+                        "symbol": SYMBOLS[backend], "size": 11, "line": {"width": 2},
+                        "color": [palette.colour(system) for system in part["system"]],
+                    },
+                ),
+                row=row,
+            )  # fmt: skip
+        made.x(row, title="since the decision, s").y(row, title="prefill, thousand tokens/s", rangemode="tozero")
+
+    def loads(made: Canvas, row: int) -> None:
+        table = tables["loads"].filter(pl.col("backend") == tables["loads"]["backend"][0])
+        made.add(
+            bar(
+                table["system"].to_list(), table["load_s"].to_list(), name="load time (formula)",
+                marker={"color": [palette.colour(system) for system in table["system"]]},
+                text=[f"{value:.2f} s" for value in table["load_s"]], textposition="outside", cliponaxis=False,
+                showlegend=False,
+            ),
+            row=row,
+        )  # fmt: skip
+        published = outcome.published["series"].unique(maintain_order=True)
+        loaded = [series for series in published if series.endswith("are loaded")]
+        made.add(*published_marks(outcome, Palette(["", "", *loaded]), series={one: one for one in loaded}), row=row)
+        made.y(row, title="all loaded after, s", rangemode="tozero")
+
+    painters = {"tokens": ("capacity while layers come", tokens), "loads": ("load time", loads)}
+    return stack(f"{outcome.parameters['wanted']} instances added", painters, panel)

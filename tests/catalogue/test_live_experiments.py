@@ -119,3 +119,13 @@ def test_figure_21_rises_only_and_ends_where_both_end():
         assert (rates[0], rates[-1]) == (2 * 12_000, 8 * 12_000)
     with pytest.raises(UserError, match="lower the chains"):
         wb.experiment("blitzscale/fig21").run("analytic", wanted=1)
+
+
+def test_the_greedy_plan_is_never_better_than_the_best():
+    result = wb.experiment("blitzscale/plan-gap").run("analytic", quick=True, seed=3)
+    gaps = result.tables["gaps"]
+    assert gaps["cluster"].n_unique() == 100
+    assert (gaps["ratio"] >= 1 - 1e-12).all()
+    rules = gaps.pivot("rule", index="cluster", values="ratio")
+    best = rules["as many chains as are best"]
+    assert (best <= rules["one chain"]).all() and (best <= rules["a chain from every free source"]).all()  # noqa: PT018

@@ -1,12 +1,13 @@
 """Two instances that share batches: the slots of both, and when batches are done."""
 
+import numpy as np
 import polars as pl
 
 from workbench.catalogue.blitzscale.fig8 import SCALE
 from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, pattern, published_marks
+from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, figure, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -226,3 +227,19 @@ def staircase(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {"tokens": ("capacity while layers come", tokens), "loads": ("load time", loads)}
     return stack(f"{outcome.parameters['wanted']} instances added", painters, panel)
+
+
+def gaps(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """How many random clusters have a greedy plan that takes at most so many times as long as the best one."""
+    table = outcome.tables["gaps"]
+    rules = table["rule"].unique(maintain_order=True).to_list()
+    palette = Palette(rules)
+    made = figure("The greedy plan against the best one", "time of the greedy plan over the best", "clusters, %")
+    for rule in rules:
+        ratios = np.sort(table.filter(pl.col("rule") == rule)["ratio"].to_numpy())
+        share = 100 * np.arange(1, ratios.size + 1) / ratios.size
+        line = {"color": palette.colour(rule), "dash": palette.dash(rule), "width": 2, "shape": "hv"}
+        made.add(
+            scatter([1.0, *ratios.tolist()], [0.0, *share.tolist()], mode="lines", name=f"{rule} (formula)", line=line)
+        )
+    return made.y(range=[0, 103])

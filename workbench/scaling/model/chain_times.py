@@ -19,14 +19,11 @@ def chain_times(chain: Chain, total_bytes: float, between_leaves: float = 1.0) -
 
     Source: BlitzScale (OSDI'25) §5.1.
     """
-    size, share = positive(total_bytes, "total_bytes"), positive(between_leaves, "between_leaves")
-    if share > 1:
-        raise InputError(f"is {share:g}", "give at most 1: no faster than below a leaf switch", field="between_leaves")
+    size, share = positive(total_bytes, "total_bytes"), _share(between_leaves)
     before: Holder | Node = chain.source
     slowest, seconds = float("inf"), []
     for node in chain.nodes:
-        link = min(before.bytes_per_s, node.bytes_per_s) * (1.0 if node.leaf == before.leaf else share)
-        slowest, before = min(slowest, link), node
+        slowest, before = min(slowest, _link(before, node, share)), node
         seconds.append(size / slowest)
     return seconds
 
@@ -57,17 +54,40 @@ def best_chains(
     nodes, sources = grouped(spares, wanted), free_sources(holders)
     if len(nodes) > MOST_NODES:
         raise InputError(f"make {len(nodes)} nodes", f"take at most {MOST_NODES}", field="spares")
-    best, least = [], (float("inf"), float("inf"))
-    count = len(sources)
-    for order in itertools.permutations(nodes):
-        for cuts in itertools.combinations_with_replacement(range(len(nodes) + 1), count - 1):
+    size, share = positive(total_bytes, "total_bytes"), _share(between_leaves)
+    ends = [*sources, *nodes]
+    rate = [[_link(one, other, share) for other in nodes] for one in ends]
+    members = [len(node.members) for node in nodes]
+    best, least = (), (float("inf"), float("inf"))
+    for order in itertools.permutations(range(len(nodes))):
+        for cuts in itertools.combinations_with_replacement(range(len(nodes) + 1), len(sources) - 1):
             edges = (0, *cuts, len(nodes))
-            chains = [
-                Chain(source=source, nodes=order[first:last])
-                for source, first, last in zip(sources, edges, edges[1:], strict=False)
-                if last > first
-            ]
-            found = plan_time(chains, total_bytes, between_leaves)
-            if found < least:
-                best, least = chains, found
-    return best
+            last, total = 0.0, 0.0
+            for source, (first, behind) in enumerate(itertools.pairwise(edges)):
+                before, slowest = source, float("inf")
+                for node in order[first:behind]:
+                    slowest = min(slowest, rate[before][node])
+                    before = len(sources) + node
+                    last = max(last, size / slowest)
+                    total += size / slowest * members[node]
+            if (last, total) < least:
+                best, least = (order, edges), (last, total)
+    if not nodes:
+        return []
+    order, edges = best
+    return [
+        Chain(source=source, nodes=tuple(nodes[node] for node in order[first:behind]))
+        for source, (first, behind) in zip(sources, itertools.pairwise(edges), strict=True)
+        if behind > first
+    ]
+
+
+def _link(one: Holder | Node, other: Node, share: float) -> float:
+    return min(one.bytes_per_s, other.bytes_per_s) * (1.0 if one.leaf == other.leaf else share)
+
+
+def _share(between_leaves: float) -> float:
+    share = positive(between_leaves, "between_leaves")
+    if share > 1:
+        raise InputError(f"is {share:g}", "give at most 1: no faster than below a leaf switch", field="between_leaves")
+    return share

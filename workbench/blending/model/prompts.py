@@ -1,0 +1,112 @@
+"""Requests of an offline pool: lengths, what their prompts share, and where they come from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from workbench.errors import InputError
+from workbench.records import whole
+
+
+class Pool(NamedTuple):
+    """An offline pool, all there at the start.
+
+    Attributes:
+        prompt, output: int64[n], tokens. source: int64[n], which of `sources` each comes from.
+        sources: their names.
+        known: bool[n], whose output length is set beforehand.
+        symbols: int64[s], all prompts as symbols, one after the other: tokens, or hashes of longer parts; equal ones
+            stand for equal tokens.
+        start: int64[n + 1], where each prompt begins.
+        symbol_tokens: int64[s], tokens that each symbol stands for.
+    """
+
+    prompt: np.ndarray
+    output: np.ndarray
+    source: np.ndarray
+    sources: tuple[str, ...]
+    known: np.ndarray
+    symbols: np.ndarray
+    start: np.ndarray
+    symbol_tokens: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """How many requests there are."""
+        return self.prompt.size
+
+    @property
+    def tokens(self) -> int:
+        """All prompt and output tokens, those that prefix hits save among them."""
+        return int(self.prompt.sum() + self.output.sum())
+
+
+def pool_of_tokens(prompts: Sequence[Sequence[int]], output) -> Pool:
+    """A pool of prompts that are given token by token.
+
+    Parameters:
+        prompts: token ids of each request. output: output tokens of each.
+
+    Raises:
+        InputError: lengths do not fit together, or an output below 1.
+    """
+    parts = [np.asarray(prompt, dtype=np.int64) for prompt in prompts]
+    symbols = np.concatenate([*parts, np.zeros(0, np.int64)])
+    start = np.cumsum([0, *(part.size for part in parts)], dtype=np.int64)
+    return checked_pool(symbols, start, np.ones(symbols.size, np.int64), output)
+
+
+def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
+    """A pool of the requests of a trace: its `prefix_hashes`, of which each covers so many prompt tokens.
+
+    The last hash of a prompt covers what is left. Without hashes nothing is shared.
+
+    Parameters:
+        requests: a request table (prompt_tokens, output_tokens, and prefix_hashes where there are any).
+        block_tokens: prompt tokens that a hash covers.
+    """
+    block = whole(block_tokens, "block_tokens", 1)
+    prompt = requests["prompt_tokens"].to_numpy().astype(np.int64)
+    counts = -(-prompt // block)
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    if "prefix_hashes" in requests.columns:
+        hashes = requests["prefix_hashes"]
+        short = np.flatnonzero(hashes.list.len().fill_null(0).to_numpy() != counts)
+        if short.size:
+            raise InputError(
+                f"has {len(hashes[int(short[0])])} hashes for a prompt of {prompt[short[0]]} tokens",
+                f"give one for every {block} tokens",
+                row=int(short[0]) + 1,
+                field="prefix_hashes",
+            )
+        symbols = hashes.explode().drop_nulls().to_numpy().astype(np.int64)
+    else:
+        symbols = np.arange(start[-1], dtype=np.int64)
+    tokens = np.full(symbols.size, block, np.int64)
+    ends = start[1:][counts > 0] - 1
+    tokens[ends] = (prompt - (counts - 1) * block)[counts > 0]
+    return checked_pool(symbols, start, tokens, requests["output_tokens"].to_numpy())
+
+
+def checked_pool(symbols, start, symbol_tokens, output) -> Pool:
+    """A pool of one nameless source from its arrays.
+
+    Raises:
+        InputError: an output below 1, or arrays that do not fit together.
+    """
+    output = np.asarray(output)
+    if output.size != start.size - 1:
+        raise InputError(f"has {output.size} values for {start.size - 1} prompts", "give one each", field="output")
+    if not output.size:
+        raise InputError("an offline pool needs a request", "give at least one")
+    if not np.issubdtype(output.dtype, np.integer) or output.min() < 1:
+        raise InputError("holds a value that is no whole number of 1 or more", "mend it", field="output")
+    before = np.concatenate([[0], np.cumsum(symbol_tokens)])
+    prompt = before[start[1:]] - before[start[:-1]]
+    none = np.zeros(output.size, np.int64)
+    return Pool(
+        prompt.astype(np.int64), output.astype(np.int64), none, ("requests",), none.astype(bool),
+        symbols, start, symbol_tokens,
+    )  # fmt: skip

@@ -129,3 +129,13 @@ def test_the_greedy_plan_is_never_better_than_the_best():
     rules = gaps.pivot("rule", index="cluster", values="ratio")
     best = rules["as many chains as are best"]
     assert (best <= rules["one chain"]).all() and (best <= rules["a chain from every free source"]).all()  # noqa: PT018
+
+
+def test_copies_that_are_out_of_reach_by_counting():
+    result = wb.experiment("blitzscale/redundancy").run(("analytic", "simpy"))
+    assert result.agreement()["agrees"].all()
+    lost = dict(result.tables["copies"].filter(backend="analytic").select("copies", "unreachable").iter_rows())
+    # Two of eight hosts: one copy is on one of them in 2 of 8 cases, both of two copies in 1 of 28, three never.
+    assert lost == pytest.approx({0: 1.0, 1: 1 / 4, 2: 1 / 28, 3: 0.0})
+    all_hosts = wb.experiment("blitzscale/redundancy").run(("analytic", "simpy"), hosts=2, failed=8, models=1)
+    assert (all_hosts.tables["copies"]["unreachable"] == 1).all()

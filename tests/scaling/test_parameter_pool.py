@@ -80,6 +80,13 @@ def test_a_lost_only_copy_is_made_again_elsewhere():
     assert pool.unreachable() == ["m"]
 
 
+def test_hosts_that_fail_at_once_give_each_other_nothing():
+    pool = ParameterPool(dict.fromkeys("abc", 100.0), {"m": 60.0}, copies=2)
+    pool.spread()
+    steps = pool.fail("a", "b")
+    assert [(step.kind, step.copy.host) for step in steps] == [("lost", "a"), ("lost", "b"), ("restore", "c")]
+
+
 def test_old_versions_are_never_a_source():
     pool = ParameterPool({"a": 100.0}, {"m": 60.0})
     pool.spread()

@@ -243,3 +243,37 @@ def gaps(outcome: Outcome, panel: str | None = None) -> Canvas:
             scatter([1.0, *ratios.tolist()], [0.0, *share.tolist()], mode="lines", name=f"{rule} (formula)", line=line)
         )
     return made.y(range=[0, 103])
+
+
+def redundancy(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """What host copies cost and what they save, by how many there are of each model."""
+    table = outcome.tables["copies"]
+    settings = {
+        "unreachable": ("an idle model is out of reach", "probability", 1.0),
+        "bytes": ("weights in hosts' memory", "GB", 1e-9),
+        "recovery_s": ("until all copies are there again, on average", "s", 1.0),
+    }
+
+    def painter(column: str):
+        def paint(made: Canvas, row: int) -> None:
+            for (backend,), part in table.group_by("backend", maintain_order=True):
+                values = (part[column] * settings[column][2]).to_list()
+                made.add(
+                    bar(
+                        [str(copies) for copies in part["copies"]], values, name=WORDS[backend],
+                        marker={"color": COLOURS[0], "pattern": {"shape": pattern(backend)}},
+                        text=[f"{value:.3g}" for value in values], textposition="outside", cliponaxis=False,
+                        showlegend=row == 1, legendgroup=backend,
+                    ),
+                    row=row,
+                )  # fmt: skip
+            made.x(row, title="host copies of each model").y(row, title=settings[column][1], rangemode="tozero")
+
+        return paint
+
+    painters = {
+        name: (settings[column][0], painter(column))
+        for name, column in (("unreachable", "unreachable"), ("bytes", "bytes"), ("recovery", "recovery_s"))
+    }
+    parameters = outcome.parameters
+    return stack(f"{parameters['failed']} of {parameters['hosts']} hosts fail at once", painters, panel)

@@ -111,12 +111,13 @@ class ParameterPool:
         self.version[self._known(model)] += 1
         return self._settle(model)
 
-    def fail(self, host: str) -> list[Step]:
-        """A host fails with all copies on it; models that lost theirs get one on another host again."""
-        self._host(host)
-        lost = [copy for copy in self.copies if copy.host == host]
-        self.copies = [copy for copy in self.copies if copy.host != host]
-        del self.room[host]
+    def fail(self, *hosts: str) -> list[Step]:
+        """Hosts fail at once with all copies on them; models that lost theirs get one on another host again."""
+        for host in hosts:
+            self._host(host)
+        lost = [copy for copy in self.copies if copy.host in hosts]
+        self.copies = [copy for copy in self.copies if copy.host not in hosts]
+        self.room = {host: room for host, room in self.room.items() if host not in hosts}
         steps = [Step("lost", copy) for copy in lost]
         for model in dict.fromkeys(copy.model for copy in lost):
             steps += self._settle(model)

@@ -25,6 +25,7 @@ from workbench.serving.policy.scalers import (
     TIERS,
 )
 from workbench.serving.policy.scaling import decide
+from workbench.serving.simulated.run import simulate
 
 NAN = float("nan")
 MODES = pytest.mark.parametrize("jumps", [True, False], ids=["jumps", "steps"])
@@ -82,6 +83,17 @@ def test_two_loads_share_the_ssd_of_their_host(jumps):
     out = run_compiled(growing(requests, [row(0), row(1)], kind=CONCURRENCY, source=TIERS), jumps=jumps)
     same(out.loads[:, :8], [[1, 4.5, 0, SSD_TIER, 0, 0, 5.5, 2], [2, 5.5, 1, SSD_TIER, 0, 1, NAN, 0]])
     same(out.finish_s, [5.5, 5.5])
+
+
+@MODES
+@pytest.mark.parametrize("run", [run_compiled, simulate])
+def test_no_load_gets_more_than_its_own_path(run, jumps):
+    """As above where 2 bytes/s are the most for one: from 1 s to 5 s and from 2 s to 6 s, and none slows the other."""
+    lowered = growing(
+        [asked(0, 4, 1), asked(1.5, 4, 1)], [row(0), row(1)], kind=CONCURRENCY, source=TIERS, ssd_each_bytes_per_s=2.0
+    )
+    out = run(lowered, jumps=jumps) if run is run_compiled else run(lowered)
+    same(out.loads[:, :2], [[1, 5.5], [2, 6.5]])
 
 
 def test_loads_of_two_hosts_do_not_meet_and_what_one_has_read_its_other_row_finds_in_memory():

@@ -189,6 +189,7 @@ def test_hardware_becomes_rates():
     pool = pool_on(hosts, tp=4, tick_s=0.1)
     assert (pool.hosts, pool.places, pool.accelerators, pool.tick_s) == (2, 2, 4, 0.1)
     assert (pool.ssd_bytes_per_s, pool.cache_bytes) == (6e9, 1e12)
+    assert pool.ssd_each_bytes_per_s == 4e9  # four accelerators use two of three paths
     llama = model("llama-3-8b")
     weights = weights_on(llama, hosts, tp=4, path="multicast", keep_s=3.0)
     assert weights.bytes == llama.weight_bytes

@@ -52,6 +52,7 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         dram_s=np.array(dram_s, float),
         multicast_s=multicast_s,
         ssd_bytes_per_s=np.full(host_count, changes.pop("ssd_bytes_per_s", 4.0)),
+        ssd_each_bytes_per_s=np.full(host_count, changes.pop("ssd_each_bytes_per_s", np.inf)),
         cache_bytes=np.full(host_count, changes.pop("cache_bytes", np.inf)),
         cached=np.array(changes.pop("cached", np.zeros((host_count, models))), np.int64),
         **_no_pipelines(base.instances, multicast_s) | pipelines,
@@ -109,6 +110,7 @@ def scaled_scenario(rng: np.random.Generator, most_requests=80) -> Lowered:
         ttl_s=rng.choice([0.0, 2.0, 5.0, np.inf], models) * every_s,
         cached=rng.integers(0, 2, (hosts, models)),
         keep_s=rng.choice([0.0, 1.0, 3.0, np.inf], models) * every_s,
+        ssd_each_bytes_per_s=rng.choice([1.0, 2.5, np.inf, np.inf], hosts) / every_s,
     )
 
 
@@ -178,6 +180,7 @@ def busy_scaled_scenario(rng: np.random.Generator) -> Lowered:
         ttl_s=rng.choice([5.0, np.inf], 1),
         cached=rng.integers(0, 2, ((places + 1) // 2, 1)),
         keep_s=rng.choice([0.0, 2.0, 20.0], 1),
+        ssd_each_bytes_per_s=np.full((places + 1) // 2, rng.choice([2e9, np.inf])),
     )
 
 
@@ -282,4 +285,5 @@ def small_scaled_scenarios(draw) -> Lowered:
         ttl_s=each(st.sampled_from([0.0, 1.0, 2.0, np.inf])),
         cached=each(st.integers(0, 1), hosts * models).reshape(hosts, models),
         keep_s=each(st.sampled_from([0.0, 0.25, 1.0, np.inf])),
+        ssd_each_bytes_per_s=each(st.sampled_from([1.0, 2.0, np.inf]), hosts),
     )

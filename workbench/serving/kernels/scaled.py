@@ -26,6 +26,7 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     state.instances[:, layout.UP] = start_state == at.UP_STATE
     nodes = np.zeros((hosts, at.HOST_SIZE))
     nodes[:, at.SSD_RATE], nodes[:, at.CACHE_BYTES], nodes[:, at.SSD_END_S] = rate, room, np.inf
+    nodes[:, at.SSD_EACH] = scaling.ssd_each_bytes_per_s
     models = np.zeros((m, at.MODEL_SIZE), np.int64)
     for column, values in enumerate((kind, low, high, up_ticks, down_ticks, down_step, source)):
         models[:, column] = values

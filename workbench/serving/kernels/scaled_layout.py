@@ -24,9 +24,10 @@ EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD = np.arange(6)
 """What `ROW_STATE` holds; as numpy's numbers, because numba would compile a function anew for each plain constant."""
 
 # One host; float64.
-SSD_RATE, CACHE_BYTES, SSD_CHANGED_S, SSD_END_S = 0, 1, 2, 3
-"""Bytes/s of its SSD, room for weights in its memory, when a read began or ended last, when the next one ends."""
-HOST_SIZE = 4
+SSD_RATE, CACHE_BYTES, SSD_CHANGED_S, SSD_END_S, SSD_EACH = 0, 1, 2, 3, 4
+"""Bytes/s of its SSDs, room for weights in its memory, when a read began or ended last, when the next one ends, and
+bytes/s that one read gets at most."""
+HOST_SIZE = 5
 
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED = range(8)
@@ -63,7 +64,7 @@ class Scaled(NamedTuple):
 
     Attributes:
         rows, times: int64[N, 8], float64[N, 4].
-        hosts: float64[H, 4].
+        hosts: float64[H, 5].
         used_s: float64[H, M], when the weights in a host's memory were used last; NaN where they are not there.
         models, reals: int64[M, 8], float64[M, 13].
         multicast_s: float64[M, S, K, K].

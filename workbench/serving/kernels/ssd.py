@@ -1,4 +1,4 @@
-"""Reads from a host's SSD, which shares its rate equally among them."""
+"""Reads from a host's SSDs, which share their rate equally among them, and give each no more than its own."""
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from workbench.serving.kernels.scaled_layout import (
     LEFT_BYTES,
     ON_SSD,
     SSD_CHANGED_S,
+    SSD_EACH,
     SSD_END_S,
     SSD_RATE,
 )
@@ -38,7 +39,7 @@ def _count_down(scaled, h, now_s):
     """What has been read since the last change is no longer left."""
     host, count = scaled.hosts[h], _reads(scaled, h)
     if count > 0:
-        read = (host[SSD_RATE] / count) * (now_s - host[SSD_CHANGED_S])
+        read = min(host[SSD_RATE] / count, host[SSD_EACH]) * (now_s - host[SSD_CHANGED_S])
         for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
             j = scaled.lists[AT_HOST, k]
             if scaled.rows[j, ON_SSD] == 1:
@@ -52,7 +53,8 @@ def _foresee(scaled, h):
     host, count, j = scaled.hosts[h], _reads(scaled, h), _least_left(scaled, h)
     host[SSD_END_S] = np.inf
     if count > 0:
-        host[SSD_END_S] = host[SSD_CHANGED_S] + scaled.times[j, LEFT_BYTES] / (host[SSD_RATE] / count)
+        rate = min(host[SSD_RATE] / count, host[SSD_EACH])
+        host[SSD_END_S] = host[SSD_CHANGED_S] + scaled.times[j, LEFT_BYTES] / rate
 
 
 @inner_kernel

@@ -70,6 +70,7 @@ class Pool(Asked):
         tick_s: seconds between two decisions of the autoscalers.
         scrape_s: how old the load is that they see, at least.
         ssd_bytes_per_s: of a host, shared by all that read there; None where nothing is read from SSD.
+        ssd_each_bytes_per_s: that one instance gets of it at most, where it has a path of its own; None for all of it.
         cache_bytes: of a host's memory that hold weights; infinity for all that there are.
         cached: models that every host has in memory at first; on path *tiers* a host also has those of the instances
             that it has at first, whose weights came through its memory.
@@ -81,6 +82,7 @@ class Pool(Asked):
     tick_s: Positive = 1.0
     scrape_s: NotNegative = 0.0
     ssd_bytes_per_s: Positive | None = None
+    ssd_each_bytes_per_s: Positive | None = None
     cache_bytes: float = math.inf
     cached: tuple[str, ...] = ()
 

@@ -45,10 +45,13 @@ def checked_scaling(given: Scaling, model: np.ndarray) -> Scaling:
     shapes = {"control_s": models, "fixed_s": models, "dram_s": n, "bytes": models, "ssd_bytes_per_s": hosts}
     times = {name: reals(getattr(given, name), name, (size,)) for name, size in shapes.items()}
     times["multicast_s"] = reals(given.multicast_s, "multicast_s", table)
-    for name, size in {"cache_bytes": hosts, "ttl_s": models, "keep_s": models}.items():
+    if not np.size(given.ssd_each_bytes_per_s):
+        given = given._replace(ssd_each_bytes_per_s=np.full(hosts, np.inf))
+    ends = {"cache_bytes": hosts, "ttl_s": models, "keep_s": models, "ssd_each_bytes_per_s": hosts}
+    for name, size in ends.items():
         times[name] = reals(getattr(given, name), name, (size,), endless=True)
     for name, values in times.items():
-        if name in ("bytes", "ssd_bytes_per_s"):
+        if name in ("bytes", "ssd_bytes_per_s", "ssd_each_bytes_per_s"):
             right(values > 0, name, "give numbers above 0")
         else:
             right(values >= 0, name, "give numbers of 0 or more")

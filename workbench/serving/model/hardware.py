@@ -12,6 +12,8 @@ from workbench.serving.model.start_up import Multicast, Weights
 def pool_on(cluster: Cluster, tp: int = 1, **settings) -> Pool:
     """The places of a uniform cluster, each of `tp` accelerators of one host.
 
+    An instance reads from the storage paths of its own accelerators, which others may share, by way of its memory.
+
     Parameters:
         cluster: what it is made of.
         tp: accelerators of an instance.
@@ -21,11 +23,16 @@ def pool_on(cluster: Cluster, tp: int = 1, **settings) -> Pool:
         InputError: hosts that differ or have fewer accelerators.
     """
     host = _host_of(cluster, tp)
+    paths = {path for place in cluster.places[:tp] for path in place.ssds}
+    own = float(host.ssd.rate()) * len(paths) if host.ssd else None
+    if own and host.pcie:
+        own = min(own, _from_memory(host, tp, cluster.name))
     found = {
         "hosts": cluster.hosts,
         "places": host.accelerators // tp,
         "accelerators": tp,
         "ssd_bytes_per_s": host.ssds * float(host.ssd.rate()) if host.ssd else None,
+        "ssd_each_bytes_per_s": own,
         "cache_bytes": float(host.host_memory_bytes) if host.host_memory_bytes else math.inf,
     }
     return Pool(**found | settings)

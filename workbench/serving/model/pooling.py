@@ -68,6 +68,7 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         multicast_s=multicast_s,
         bytes=np.array([one.bytes or 1.0 for one in weights]),
         ssd_bytes_per_s=np.full(pool.hosts, pool.ssd_bytes_per_s or 1.0),
+        ssd_each_bytes_per_s=np.full(pool.hosts, pool.ssd_each_bytes_per_s or np.inf),
         cache_bytes=np.full(pool.hosts, pool.cache_bytes),
         ttl_s=np.array([one.ttl_s for one in weights]),
         cached=_cached(pool, groups, np.array(first, dtype=np.int64)),

@@ -46,6 +46,7 @@ class Scaling(NamedTuple):
         piped_with: int64[M, S, K, K], the number of that pipeline within the operation; -1 for none.
         piped_form: float64[N, 2, 5], coefficients of the step time while a row is a member, as `Instances.form`.
         switch_whole: int64[M], 0 lets each target go on alone when it has its own copy, 1 when all of the operation do.
+        ssd_each_bytes_per_s: float64[H], that one load gets at most, or infinity; `checked` fills an empty one with it.
     """
 
     place: np.ndarray
@@ -75,3 +76,4 @@ class Scaling(NamedTuple):
     piped_with: np.ndarray
     piped_form: np.ndarray
     switch_whole: np.ndarray
+    ssd_each_bytes_per_s: np.ndarray = np.empty(0)

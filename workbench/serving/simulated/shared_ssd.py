@@ -1,4 +1,4 @@
-"""The SSD of one host, shared equally by the loads that read from it."""
+"""The SSDs of one host, shared equally by the loads that read from them."""
 
 from collections.abc import Callable
 from math import inf, nextafter
@@ -10,16 +10,20 @@ from workbench.serving.simulated.load import Load
 class SharedSSD:
     """Bytes left of each running read; whenever one starts or ends, all go on at another speed."""
 
-    def __init__(self, bytes_per_s: float, clock: Clock, priority: int, ended: Callable[[Load], None]):
+    def __init__(
+        self, bytes_per_s: float, each_bytes_per_s: float, clock: Clock, priority: int, ended: Callable[[Load], None]
+    ):  # fmt: skip
         """Nothing is read yet.
 
         Parameters:
-            bytes_per_s: of the whole SSD.
+            bytes_per_s: of all SSDs together.
+            each_bytes_per_s: that one load gets at most.
             clock: on which the ends are put.
             priority: of the ends among all that happens at one instant.
             ended: told of each read that is complete.
         """
-        self.bytes_per_s, self.clock, self.priority, self.ended = bytes_per_s, clock, priority, ended
+        self.bytes_per_s, self.each_bytes_per_s = bytes_per_s, each_bytes_per_s
+        self.clock, self.priority, self.ended = clock, priority, ended
         self.left: dict[Load, float] = {}
         self.since_s = 0.0  # the last time that a read started or ended
         self.plans = 0  # how often the next end was worked out; older plans are void
@@ -38,7 +42,7 @@ class SharedSSD:
             self._plan()
 
     def _share(self) -> float:
-        return self.bytes_per_s / len(self.left)
+        return min(self.bytes_per_s / len(self.left), self.each_bytes_per_s)
 
     def _settle(self) -> None:
         """What was read since the last change is read."""

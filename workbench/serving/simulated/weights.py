@@ -33,8 +33,8 @@ class Weights:
         self.piped_s, self.piped_with = given.piped_s, given.piped_with
         self.switch_whole = given.switch_whole.tolist()
         self.ssds = [
-            SharedSSD(bytes_per_s, clock, instants.reads, self._was_read)
-            for bytes_per_s in given.ssd_bytes_per_s.tolist()
+            SharedSSD(*rates, clock, instants.reads, self._was_read)
+            for rates in zip(given.ssd_bytes_per_s.tolist(), given.ssd_each_bytes_per_s.tolist(), strict=True)
         ]
         self.begun = 0
         self.operations: dict[int, Operation] = {}  # those that run, by number

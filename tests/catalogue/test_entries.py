@@ -6,6 +6,7 @@ import pathlib
 import re
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -16,10 +17,11 @@ from workbench.catalogue import published, running, spec
 from workbench.errors import UnknownName
 from workbench.figures import draw
 from workbench.queueing import ActivePath, Path, simulated
+from workbench.scaling import simulated as scaling_simulated
 from workbench.serving.model import Outcome as Served
 
 IDS = list(spec.all_specs())
-SIMULATORS = {"simulate", *simulated.__all__, *caching_simulated.__all__}
+SIMULATORS = {"simulate", *simulated.__all__, *caching_simulated.__all__, *scaling_simulated.__all__}
 QUICK = {id: [name for name in spec.find(id).backends if name != "torch"] for id in IDS}
 
 
@@ -81,7 +83,7 @@ def slowed(run):
         return Evictions(3 * run.stay_s, 3 * run.idle_s)
     if isinstance(run, ScaleUps):
         return run._replace(missed=3 * run.missed)
-    if isinstance(run, float):
+    if isinstance(run, float | np.ndarray):
         return 3 * run
     return run._replace(active=3 * run.active) if isinstance(run, ActivePath) else Slow(run)
 

@@ -52,11 +52,36 @@ def landing(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.x(row, tickvals=labels, ticktext=[_short_lines(label) for label in labels], tickangle=0)
         made.y(row, title="steps", rangemode="tozero").set(barmode="group")
 
+    def pipelines(made: Canvas, row: int) -> None:
+        table = outcome.tables["pipelines"]
+        table = table.filter(pl.col("backend") == table["backend"][0])
+        for index, ((plan,), part) in enumerate(table.group_by("plan", maintain_order=True)):
+            made.add(
+                scatter(
+                    part["steps"].to_list(),
+                    part["length"].to_list(),
+                    mode="markers",
+                    name=plan,
+                    marker={
+                        "color": COLOURS[index],
+                        "symbol": ("circle", "square-open")[index],
+                        "size": 11 + 5 * index,
+                    },
+                    text=[f"nodes {names}" for names in part["nodes"]],
+                    hovertemplate="%{text}: after step %{x}<extra>%{fullData.name}</extra>",
+                ),
+                row=row,
+            )
+        made.line(x=parameters["step"], row=row, color=GREY, dash="dot", width=1)
+        made.x(row, title="step after which a pipeline can serve (dotted: drawn)", rangemode="tozero")
+        made.y(row, title="nodes in it", rangemode="tozero")
+
     copies = outcome.tables["arrivals"]["group"].n_unique()
     size = f"{copies} to {parameters['nodes']} nodes, {parameters['blocks']} blocks"
     painters = {
         "blocks": (f"held after step {parameters['step']} (colour; grey: later), {parameters['order']} order", blocks),
         "milestones": ("steps until", milestones),
+        "pipelines": (f"execution pipelines, {parameters['order']} order", pipelines),
     }
     return stack(f"Scaling from {size}", painters, panel)
 

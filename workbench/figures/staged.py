@@ -3,7 +3,7 @@
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, WORDS, pattern
+from workbench.figures.base import COLOURS
 from workbench.figures.canvas import Canvas, bar
 from workbench.figures.panels import stack
 
@@ -11,7 +11,7 @@ MOST_BARS = 3000
 
 
 def pipeline(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """λScale Figure 6: which node works on which batch when, and for what share nodes are idle."""
+    """λScale Figure 6: which node works on which batch when, and what nodes do with their time."""
     parameters, passes = outcome.parameters, outcome.tables["passes"]
     first = passes["backend"][0]
     drawn = passes.filter((pl.col("backend") == first) & (pl.col("pace") == parameters["pace"])).sort("begin_s")
@@ -38,24 +38,30 @@ def pipeline(outcome: Outcome, panel: str | None = None) -> Canvas:
             )
         names = sorted(drawn["node"].unique())
         made.y(row, title="", tickvals=names, ticktext=[f"node {name + 1}" for name in names], autorange="reversed")
-        made.x(row, title="ms").set(barmode="overlay")
+        made.x(row, title="ms").set(barmode="stack")
 
-    def idle(made: Canvas, row: int) -> None:
+    def shares(made: Canvas, row: int) -> None:
         table = outcome.tables["idle"]
-        for place, ((pace, backend), part) in enumerate(table.group_by("pace", "backend", maintain_order=True)):
-            made.add(
-                bar(
-                    [f"node {node + 1}" for node in part["node"]],
-                    (part["idle_share"].abs() * 100).to_list(),
-                    name=f"{pace} ({WORDS[backend]})",
-                    offsetgroup=str(place),
-                    marker={
-                        "color": COLOURS[0 if pace == "free" else 1], "pattern": {"shape": pattern(backend)},
-                    },
-                ),
-                row=row,
-            )  # fmt: skip
-        made.y(row, title="idle in the steady state, %", range=[0, 100])
+        table = table.filter((pl.col("backend") == first) & (pl.col("pace") == parameters["pace"]))
+        summary = outcome.tables["summary"].filter(
+            (pl.col("backend") == first) & (pl.col("pace") == parameters["pace"])
+        )
+        busy = 1 - table["idle_share"]
+        dispatch = summary["overhead_share"][0]
+        kinds = (
+            ("computing", busy * (1 - dispatch), 2),
+            ("dispatch", busy * dispatch, 6),
+            ("idle", table["idle_share"], 4),
+        )
+        for name, values, colour in kinds:
+            x = [f"node {node + 1}" for node in table["node"]]
+            y = [100 * abs(value) for value in values]
+            made.add(bar(x, y, name=name, width=0.6, marker={"color": COLOURS[colour]}), row=row)
+        made.set(barmode="stack", legend={"traceorder": "normal"})
+        made.y(row, title="% of the steady state", range=[0, 100])
 
-    painters = {"chart": (f"{parameters['pace']}, blocks with their dispatch", chart), "idle": ("idle nodes", idle)}
+    painters = {
+        "chart": (f"{parameters['pace']}, blocks with their dispatch", chart),
+        "idle": (f"{parameters['pace']}, what nodes do once the pipeline is full", shares),
+    }
     return stack(f"{parameters['batches']} batches in a pipeline of {parameters['nodes']} nodes", painters, panel)

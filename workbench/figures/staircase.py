@@ -28,20 +28,23 @@ def scaling_out(outcome: Outcome, panel: str | None = None) -> Canvas:
     def of_model(label: str) -> Painter:
         def paint(made: Canvas, row: int) -> None:
             table = outcome.tables["rates"].filter(pl.col("model") == label)
-            last = outcome.tables["starts"].filter(pl.col("model") == label)["last_s"].max() * 1.08
+            times = outcome.tables["starts"].filter(pl.col("model") == label)
+            first, last = times["first_s"].min() * 0.6, times["last_s"].max() * 1.3
             for (backend, system, k), part in table.group_by("backend", "system", "sources", maintain_order=True):
                 if system != LAMBDASCALE and k > 1:
                     continue  # they do not move with k
                 name = f"{system}, k = {k}" if system == LAMBDASCALE else system
                 end = part.tail(1).with_columns(time_s=pl.lit(last))
+                part = part.with_columns(pl.col("time_s").clip(lower_bound=first))
                 line = {"dash": OF_SOURCES[k] if system == LAMBDASCALE else "solid"}
                 words = f"{name} ({WORDS[backend]})"
                 trace = steps(
                     pl.concat([part, end]), "time_s", "tokens_per_s", words, palette.colour(system), line=line
                 )
                 made.add({**trace, "showlegend": label == "7B" or panel == "large"}, row=row)
-            made.x(row, title="seconds since the scale-out began", range=[0, last])
+            made.x(row, title="seconds since the scale-out began")
             made.y(row, title="tokens/s of the new nodes", rangemode="tozero")
+            log_axis(made, "x", row=row, span=(first, last))
 
         return paint
 

@@ -10,6 +10,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
+from workbench.scaling.policy import Pipeline, form_planned, form_searched, group_pipelines, halving_lengths
 from workbench.transfer.model import arrival_steps, milestones_of, uniform_network
 from workbench.transfer.policy import make_schedule, sub_groups
 from workbench.transfer.simulated import simulate
@@ -36,7 +37,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     backends=("analytic", "simpy"),
     seconds={"analytic": 0.01, "simpy": 0.1},
     draw="blocks.landing",
-    panels=("blocks", "milestones"),
+    panels=("blocks", "milestones", "pipelines"),
     say=_say,
     agrees=(
         Agree(
@@ -57,7 +58,11 @@ def fig5(
     order: Annotated[str, Par("Order of the blocks", choices=ORDERS, status="published", source=_PAPER)] = "contiguous",
     step: Annotated[int, Par("Show what is held after step", low=0, high=40, free=True, play=True)] = 3,
 ) -> dict[str, pl.DataFrame]:
-    """Arrival step of every block at every node, and the steps until the three milestones, for all four orders."""
+    """Arrival step of every block at every node, three milestones for all four orders, and the pipelines that form.
+
+    Pipelines are those that Algorithm 2 plans, one node of each sub-group, and those of the artifact's plan of halved
+    lengths, found among whoever has blocks; both in the order that is drawn.
+    """  # fmt: skip
     if sources > nodes // 2:
         why = "each copy needs a destination to send to: k = min(copies, destinations), as in the artifact"
         sources = context.cite("copies used", max(1, nodes // 2), "1", "published", why)
@@ -84,6 +89,7 @@ def fig5(
             )
         ]
     )
+    found_pipelines = _pipelines(np.rint(landed[order]).astype(np.int64), groups, sources)
     x = f"{sources} to {nodes} nodes, {blocks} blocks"
     rows = []
     for label, name in (("rotated", "contiguous"), ("naive", "naive")):
@@ -91,7 +97,26 @@ def fig5(
         joint = f"step after which the destinations jointly hold all blocks, {label} order"
         rows += [(first, x, found[name].one_per_group, "steps"), (joint, x, found[name].joint_copy, "steps")]
     known = headline([*rows, *curve_rows(milestones, "order", "milestone", "steps", "steps")])
-    return {"arrivals": table, "milestones": milestones, "headline": known}
+    return {"arrivals": table, "milestones": milestones, "pipelines": found_pipelines, "headline": known}
+
+
+PLANNED, SEARCHED = "one node of each group (Algorithm 2)", "halved lengths (artifact)"
+
+
+def _pipelines(steps: np.ndarray, groups: list[list[int]], sources: int) -> pl.DataFrame:
+    """Every pipeline of both plans: who is in it, and after which step it can serve."""
+    planned = form_planned(steps, group_pipelines([members[1:] for members in groups]))
+    searched = form_searched(steps, sources, halving_lengths(len(steps) - sources, steps.shape[1]))
+    rows = [
+        {"plan": plan, "pipeline": number, "nodes": _names(one), "length": one.in_flight, "steps": float(one.forms)}
+        for plan, found in ((PLANNED, planned), (SEARCHED, searched))
+        for number, one in enumerate(found)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _names(pipeline: Pipeline) -> str:
+    return ", ".join(map(str, sorted(pipeline.nodes)))
 
 
 def arrivals(context: Context, nodes: int, blocks: int, sources: int, order: str) -> np.ndarray:

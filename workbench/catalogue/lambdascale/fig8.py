@@ -35,7 +35,7 @@ from workbench.scaling.model import Formed, Speed, lanes, tokens_per_s
 
 SOURCES = (1, 2, 4)
 FIRST = "first tokens, {} {}"
-_TREE = Assumption("FaaSNet moves blocks at the rate fitted to its own records", {"tree_rate": 1.16})
+_TREE = Assumption("FaaSNet's link gives what its records show, 38 GB/s, and not FaaScale's 42", {"tree_rate": 1.094})
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
@@ -61,7 +61,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         Match(("first tokens, FaaSNet 7B",), assumptions=(_TREE,)),
         Match((DECODE,), fitted=ALL),
         Match(("load of 70B from SSD",), fitted=ALL, note="the rate of the SSD is that of a recorded load of 30 s"),
-        Match(tolerance=0.02),
+        Match(tolerance=0.03, note="the notes print two or three digits"),
     ),
     judges=(judge,),
 )

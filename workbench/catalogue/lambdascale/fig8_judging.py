@@ -58,7 +58,7 @@ def _plateau(draft: Draft, table: pl.DataFrame) -> Verdict:
     part = table.filter((pl.col("system") == LAMBDASCALE) & (pl.col("model") == "7B")).sort("sources")
     rows = part.to_dicts()
     below = all(row["plateau_share"] < 1 for row in rows if row["sources"] > 1)
-    short = rows[0]["plateau_s"] < SHORT * rows[1]["plateau_s"]
+    short = len(rows) > 1 and rows[0]["plateau_s"] < SHORT * rows[1]["plateau_s"]
     ours = ", ".join(f"k={r['sources']}: {r['plateau_share']:.0%} for {r['plateau_s']:.2g} s" for r in rows)
     claim = "7B shows a plateau below the final level for k of 2 and more, hardly visible for k = 1"
     return _verdict(draft, claim, "below, and short for k = 1", ours, below and short)

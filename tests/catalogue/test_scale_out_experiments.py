@@ -1,0 +1,106 @@
+"""λScale's half-loaded instances as experiments: the notes' numbers, and arithmetic by hand."""
+
+import polars as pl
+import pytest
+
+import workbench as wb
+from workbench.errors import UserError
+
+
+def value(result, series, x=""):
+    table = result.tables["headline"].filter((pl.col("series") == series) & (pl.col("x") == str(x)))
+    return table["value"].item()
+
+
+def test_fig5_shows_two_pipelines_after_the_third_step():
+    """λScale §4.2; the artifact's plan has a pipeline of four, which needs no more than the joint copy at step 2."""
+    table = wb.experiment("lambdascale/fig5").run("analytic").tables["pipelines"]
+    planned = table.filter(pl.col("plan").str.contains("Algorithm 2"))
+    assert planned["steps"].to_list().count(3.0) == 2
+    assert planned["steps"].min() == 3
+    assert planned["nodes"].to_list()[:2] == ["3, 6", "4, 7"]  # relative nodes 2 and 3 of each sub-group
+    artifact = table.filter(~pl.col("plan").str.contains("Algorithm 2"))
+    assert artifact["length"].to_list() == [4, 2]
+    assert artifact["steps"].min() == 2
+
+
+def test_fig6_has_no_idle_node_at_either_pace():
+    result = wb.experiment("lambdascale/fig6").run()
+    assert result.tables["idle"]["idle_share"].abs().max() < 1e-12
+    assert result.verdicts()["verdict"].to_list() == ["reproduced"]
+    half = wb.experiment("lambdascale/fig6").run("compiled", batches=2, tokens=64)
+    assert half.tables["idle"]["idle_share"].to_list() == pytest.approx([0.5] * 8, abs=0.02)
+
+
+@pytest.mark.parametrize(("overhead_s", "k1", "k4"), [(0.001, 0.474 + 0.022, 0.132 + 0.022), (0.005, 0.528, 0.186)])
+def test_fig8_first_tokens_are_formation_and_a_step_through_the_pipeline(overhead_s, k1, k4):
+    """Notes §2.10: formed at 0.474 s (k = 1) and 0.132 s (k = 4); a step takes 14 ms and eight dispatches."""
+    result = wb.experiment("lambdascale/fig8").run("analytic", overhead_s=overhead_s)
+    assert value(result, "first tokens, FaaScale 7B", "k=1") == pytest.approx(k1, abs=1e-3)
+    assert value(result, "first tokens, FaaScale 7B", "k=4") == pytest.approx(k4, abs=1e-3)
+    assert set(result.verdicts()["verdict"]) <= {"reproduced", "differs", "fitted", "computed"}
+    differing = result.verdicts().filter(pl.col("verdict") == "differs")["claim"].to_list()
+    assert differing == ["first tokens, FaaSNet 7B (k=1)"]
+
+
+def test_fig8_levels_are_nodes_over_a_step():
+    """8 of 8 new nodes: 4 tokens each in 30 ms through the pipeline, then in 14 ms alone."""
+    rates = wb.experiment("lambdascale/fig8").run("analytic").tables["rates"]
+    part = rates.filter((pl.col("model") == "7B") & (pl.col("sources") == 4) & (pl.col("system") == "FaaScale"))
+    levels = part.sort("time_s")["tokens_per_s"].to_list()
+    assert levels == pytest.approx([0, 8 * 4 / 0.030, 8 * 4 / 0.014])
+
+
+def test_fig8_firmness_names_the_overhead_at_which_it_flips():
+    """(0.2 s - 0.1317 s - 0.014 s) / 8 dispatches = 6.8 ms."""
+    verdicts = wb.experiment("lambdascale/fig8").run("analytic").verdicts()
+    row = verdicts.filter(pl.col("claim").str.contains(r"\(k=4\) stand"))
+    assert "to 6.8 ms" in row["ours_text"].item()
+    raised = wb.experiment("lambdascale/fig8").run("analytic", overhead_s=0.008).verdicts()
+    late = raised.filter(pl.col("claim") == "first tokens, FaaScale 7B (k=4)")
+    assert late["verdict"].item() == "differs"
+
+
+def test_fig8_with_the_ring_of_the_raw_logs_nccl_is_before_one_source():
+    """13.48 GB at 48.95 GB/s and a step: 0.29 s, against 0.50 s of λScale from one replica (notes §8, trap 8)."""
+    result = wb.experiment("lambdascale/fig8").run("analytic", nccl="ring at its logged rate")
+    assert value(result, "first tokens, NCCL 7B", "k=1") == pytest.approx(13.4768 / 48.95 + 0.014, abs=1e-3)
+
+
+def test_warm_start_of_the_log():
+    result = wb.experiment("lambdascale/warm-start").run()
+    assert value(result, "first joint copy", "2 nodes") == pytest.approx(0.257, abs=0.001)
+    assert 0.512 <= value(result, "both nodes complete", "2 nodes") <= 0.517
+    assert value(result, "first joint copy, x = nodes", 4) == pytest.approx(0.257 / 2, abs=0.006)
+
+
+def test_mode_switch_of_7b_by_hand():
+    """512 tokens: 2 x 6.738e9 x 512 / 494.5e12 = 13.95 ms, below the 14 ms of a step; 7 x 6.28 + 5.6 ms to move."""
+    table = wb.experiment("lambdascale/mode-switch").run().tables["crossover"]
+    row = table.filter(pl.col("model") == "7B").row(0, named=True)
+    assert row["recompute_s"] == pytest.approx(0.014, abs=1e-4)
+    assert row["move_s"] == pytest.approx(7 * 6.28e-3 + 512 * 524_288 * 7 / 8 / 42e9, rel=1e-3)
+    assert row["faster"] == "recompute"
+    assert table.filter(pl.col("model") == "70B")["faster"].item() == "move"
+
+
+def test_early_serving_pays_below_its_limit_only():
+    entry = wb.experiment("lambdascale/early-serving")
+    limit = value(entry.run(), "overhead of a dispatch at which early serving stops paying, x = replicas", 2)
+    gains = []
+    for factor in (0.9, 1.1):
+        table = entry.run(overhead_s=min(0.02, factor * limit)).tables["limit"].filter(pl.col("sources") == 2)
+        gains.append(table["gained"].item())
+    assert limit < 0.02
+    assert gains[0] > 0 > gains[1]
+
+
+def test_early_serving_always_pays_where_nothing_is_lost():
+    result = wb.experiment("lambdascale/early-serving").run(switch="each", resume_tokens=0)
+    assert "always pays" in result.sentence
+    assert (result.tables["gain"]["gained"] > 0).all()
+
+
+def test_a_cluster_without_ssd_is_refused_in_one_sentence():
+    with pytest.raises(UserError, match="states no SSD"):
+        wb.experiment("lambdascale/fig8").run(cluster="dgx-h100")

@@ -106,8 +106,10 @@ def _starts(context: Context, cluster: str, model: str, tp: int, engine_s: float
     hosts, shape = context.cluster(cluster), context.model(model)
     rows = []
     pool = pool_on(hosts, tp)
-    if pool.ssd_bytes_per_s:
-        rate = context.cite(f"SSD of a host of {hosts.name}", pool.ssd_bytes_per_s, "bytes/s", "computed", "profile")
+    if pool.ssd_each_bytes_per_s:
+        rate = context.cite(
+            f"SSD to an instance on {hosts.name}", pool.ssd_each_bytes_per_s, "bytes/s", "computed", "profile"
+        )
         rows.append({"way": "SSD, alone on the host", "weights_s": shape.weight_bytes / rate})
     for way, path in (("host memory", "all-cached"), (f"network, chain to {TARGETS}", "multicast")):
         try:

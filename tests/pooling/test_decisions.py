@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.pooling.policy import capacity_of, fill_shares, has_room, least, may_come, may_prefetch, next_other
+from workbench.pooling.policy import capacity_of, fill_shares, has_room, least, may_come, may_prefetch
 from workbench.pooling.policy.names import ACCUMULATIVE, BY_MEMORY, CURRENT
 
 
@@ -38,13 +38,6 @@ def test_13b_behind_13b_leaves_917_blocks_and_is_not_prefetched():
     assert capacity_of(memory, llama, llama, 13_107_200) == 917
     assert not may_prefetch(memory, llama, llama, 13_107_200, 1024)
     assert may_prefetch(memory, llama, qwen, 13_107_200, 1024)
-
-
-def test_what_is_prefetched():
-    models = np.array([4, 4, 7, 1])
-    assert next_other(models, 4, 0, 4) == 7
-    assert next_other(models, 2, 0, 4) == -1
-    assert next_other(models, 4, 3, 4) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,15 @@ from workbench.pooling.policy.memory import (
     blocks_of,
     capacity_of,
     may_prefetch,
-    next_other,
 )
 from workbench.pooling.policy.moving import fill_shares, may_come
-from workbench.pooling.policy.names import CLOCKS, GROUP_RULES, LOAD_RULES, PREFETCHES, SYSTEMS
+from workbench.pooling.policy.names import ADMISSIONS, CLOCKS, GROUP_RULES, LOAD_RULES, PREFETCHES, SYSTEMS
 from workbench.pooling.policy.quota import fill_quotas, pace_of
 from workbench.pooling.policy.slabs import SlabPool
+from workbench.pooling.policy.steps import decode_step_s, prompt_s
 
 __all__ = [
+    "ADMISSIONS",
     "AHEAD_TO_JOIN",
     "AHEAD_TO_RUN",
     "CLOCKS",
@@ -27,12 +28,13 @@ __all__ = [
     "SlabPool",
     "blocks_of",
     "capacity_of",
+    "decode_step_s",
     "fill_quotas",
     "fill_shares",
     "has_room",
     "least",
     "may_come",
     "may_prefetch",
-    "next_other",
     "pace_of",
+    "prompt_s",
 ]

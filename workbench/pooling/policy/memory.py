@@ -27,12 +27,3 @@ def may_prefetch(memory_bytes, weight_bytes, next_bytes, block_bytes, least_bloc
     Source: Aegaeon's artifact, worker.py: the prefetch is dropped below max(1024, longest request / 16) blocks.
     """
     return capacity_of(memory_bytes, weight_bytes, next_bytes, block_bytes) >= least_blocks
-
-
-@lean_kernel
-def next_other(models, count, begin, resident):
-    """The first model from place `begin` on that is not the resident one, -1 for none: what to prefetch at a switch."""
-    for place in range(begin, count):
-        if models[place] != resident:
-            return models[place]
-    return -1

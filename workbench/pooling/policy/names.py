@@ -36,3 +36,9 @@ SYSTEMS = {
 whole requests, runs of up to four of one model in order of arrival; *shortest*: whole batches, the shortest remaining
 first, what is displaced is computed anew; *shared*: models stay where they are, steps of those on one instance
 alternate."""
+
+EVERYBODY, LOOK_AHEAD, BY_ESTIMATES = range(3)
+
+ADMISSIONS = {"everybody": EVERYBODY, "look-ahead": LOOK_AHEAD, "estimates": BY_ESTIMATES}
+"""Who is admitted. *look-ahead*: a request with which a run of all that was admitted, nobody else coming, still keeps
+every promise; *estimates*: one whose prompt and decoding, judged apart by formulas, fit the slack that is left."""

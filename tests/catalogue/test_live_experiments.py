@@ -139,3 +139,13 @@ def test_copies_that_are_out_of_reach_by_counting():
     assert lost == pytest.approx({0: 1.0, 1: 1 / 4, 2: 1 / 28, 3: 0.0})
     all_hosts = wb.experiment("blitzscale/redundancy").run(("analytic", "simpy"), hosts=2, failed=8, models=1)
     assert (all_hosts.tables["copies"]["unreachable"] == 1).all()
+
+
+@pytest.mark.parametrize("id", ["blitzscale/tab1", "blitzscale/tab2"])
+def test_profiles_hold_what_the_tables_print(id):
+    result = wb.experiment(id).run("analytic")
+    verdicts = result.verdicts()
+    assert set(verdicts["verdict"]) <= {"fitted", "reproduced"}  # a profile cannot reproduce its own source
+    for row in wb.experiment(id).published.iter_rows(named=True):
+        ours = result.tables["headline"].filter((pl.col("series") == row["series"]) & (pl.col("x") == row["x"]))
+        assert ours["value"][0] == pytest.approx(row["value"], rel=1e-9), row

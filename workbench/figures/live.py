@@ -7,7 +7,8 @@ from workbench.catalogue.blitzscale.fig8 import SCALE
 from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, figure, pattern, published_marks
+from workbench.catalogue.parameters import name_of
+from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, figure, log_axis, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -277,3 +278,25 @@ def redundancy(outcome: Outcome, panel: str | None = None) -> Canvas:
     }
     parameters = outcome.parameters
     return stack(f"{parameters['failed']} of {parameters['hosts']} hosts fail at once", painters, panel)
+
+
+def links(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale's Tables 1 and 2: seconds of bringing a model's weights to an accelerator, by link and machine."""
+    table = outcome.tables["links"].drop_nulls("load_s")
+    names = table["link"].unique(maintain_order=True).to_list()
+    palette = Palette(names)
+    made = figure(f"Weights of {name_of(outcome.parameters['model'])} on one accelerator", "seconds", "", height=520)
+    for index, name in enumerate(names):
+        part = table.filter(pl.col("link") == name)
+        made.add(
+            scatter(
+                part["load_s"].to_list(), part["cluster"].to_list(), mode="markers", name=f"{name} (formula)",
+                marker={
+                    "color": palette.colour(name), "size": 12,
+                    "symbol": ("circle", "square", "triangle-up", "star", "cross")[index % 5],
+                },
+                hovertemplate="%{y}: %{x:.3g} s<extra>%{fullData.name}</extra>",
+            )
+        )  # fmt: skip
+    log_axis(made, "x")
+    return made.y(autorange="reversed", ticklabelstandoff=6)

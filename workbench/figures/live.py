@@ -268,7 +268,7 @@ def redundancy(outcome: Outcome, panel: str | None = None) -> Canvas:
                     ),
                     row=row,
                 )  # fmt: skip
-            made.x(row, title="host copies of each model").y(row, title=settings[column][1], rangemode="tozero")
+            made.x(row, title="host copies of each model", type="category").y(row, title=settings[column][1], rangemode="tozero")
 
         return paint
 

@@ -26,12 +26,12 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
     Detected is when the autoscaler decided; first useful is the first token of a request that began there; alone is
     when the instance was up with all its weights; piped is when it began to serve in a pipeline, so that it may be
     useful before it is alone, and NaN if it did not. Needed depends on a promise and is NaN here. Bytes are 0 where
-    weights come by no path that is modelled.
+    weights come by no path that is modelled, or never came whole.
     """
     start_s, end_s, row, tier, sources, operation, first_s, helped, piped_s = outcome.loads.T
     row, tier = row.astype(np.int64), tier.astype(np.int64)
     model = lowered.instances.model[row]
-    moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER)), 0.0, 1.0)
+    moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER)) | np.isnan(end_s), 0.0, 1.0)
     return pl.DataFrame(
         {
             "model": pl.Series([models[m] for m in model], dtype=pl.String),

@@ -31,6 +31,7 @@ def warm(tell: Callable[[str], object]) -> list[str]:
         "transfer": _transfer,
         "caching": _caching,
         "serving": _serving,
+        "chains": _chains,
     }
     for mechanism, call in calls.items():
         tell(f"kernels of {mechanism}")
@@ -99,6 +100,33 @@ def _caching() -> None:
     LruCache(models=3, capacity=1, rate_per_s=1.0).gone([1.0])
     lru_evictions([0.0, 1.0], [0, 1], 1)
     scale_ups([0, 1], 1)
+
+
+def _chains() -> None:
+    from workbench.chains import (
+        Fleet,
+        PetalsRules,
+        best_dispatch,
+        bprr,
+        chains_of,
+        compose,
+        dispatch_path,
+        petals,
+        random_orders,
+        routed_path,
+        sized_jobs,
+    )
+
+    fleet = Fleet(
+        memory_bytes=[30, 30], communication_s=[1, 1], compute_s=[1, 1], layers=2, block_bytes=10, cache_bytes=1
+    )
+    jobs, chains = sized_jobs([0.0, 0.0], [1.0, 1.0]), chains_of(compose(fleet, 1))
+    best_dispatch([1.0, 0.5], [1, 1], 0.3)
+    random_orders(fleet, 1, 0.1, 1, np.random.default_rng(0))
+    for contention in (False, True):
+        dispatch_path(jobs, chains, contention=contention)
+        routed_path(jobs, bprr(fleet, 0.1), contention=contention)
+    petals(fleet, [0.1, 0.1], PetalsRules(0, 2, None, np.ones(2)), [0, 1])
 
 
 def _latency() -> None:

@@ -1,0 +1,1 @@
+"""Compiled formulas and event loops of server chains: arrays in, arrays filled."""

@@ -1,0 +1,169 @@
+"""Ground truth for the greedy algorithms: every grouping of few servers, every chain, and integer programs."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.chains.model.composing import Chain, Composition, Placement, free_slots, reserve
+from workbench.chains.model.fleet import Fleet
+from workbench.errors import UserError
+from workbench.queueing.checking import not_negative, positive
+
+MOST_SERVERS = 12
+"""Servers whose groupings are still counted in a second: three to the power of them."""
+
+MOST_CHAINS = 20_000
+
+
+class Allocation(NamedTuple):
+    """The fewest job servers that reach a rate.
+
+    Attributes:
+        chains: those that hold at least one job, with as many as they should hold.
+        job_servers: how many jobs they hold together.
+        rate_per_s: what they complete together.
+    """
+
+    chains: tuple[Chain, ...]
+    job_servers: int
+    rate_per_s: float
+
+
+def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | None:
+    """How few disjoint chains reach a rate, over all groupings of the servers (problem (7) of arXiv 2604.14993)?
+
+    A group hosts the model if its blocks add up to L; with c jobs it completes c / Σ t jobs a second. What GBP-CR finds
+    greedily (K(c)) this counts exactly, by the best rate of every set of servers in 1, 2, ... groups.
+
+    Parameters:
+        fleet: at most 12 servers.
+        reserved: c.
+        needed_per_s: λ/ρ.
+
+    Returns:
+        The number of chains, or None where no grouping reaches the rate.
+    """
+    if fleet.servers > MOST_SERVERS:
+        raise UserError(
+            f"{fleet.servers} servers have too many groupings to count; take at most {MOST_SERVERS}, or place them."
+        )
+    needed = not_negative(needed_per_s, "needed_per_s") / reserved
+    blocks = reserve(fleet, reserved)
+    times = fleet.communication_s + fleet.compute_s * blocks
+    sets = 1 << fleet.servers
+    members = (np.arange(sets)[:, None] >> np.arange(fleet.servers)) & 1
+    hosted, seconds = members @ blocks, members @ times
+    useless = (members & (blocks == 0)).any(axis=1)
+    rate = np.where((hosted >= fleet.layers) & ~useless, 1 / np.where(seconds > 0, seconds, np.inf), -np.inf)
+    best = rate.copy()
+    for groups in range(1, fleet.servers + 1):
+        if best.max() >= needed:
+            return groups
+        best = _with_one_more(best, rate)
+    return None
+
+
+def _with_one_more(best: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """The best rate of every set of servers cut into one group and the groups that `best` is about."""
+    found = np.full(best.size, -np.inf)
+    for whole_set in range(1, best.size):
+        part = (whole_set - 1) & whole_set
+        while part:
+            found[whole_set] = max(found[whole_set], rate[part] + best[whole_set ^ part])
+            part = (part - 1) & whole_set
+    return found
+
+
+def all_chains(fleet: Fleet, placement: Placement, most: int = MOST_CHAINS) -> tuple[Chain, ...]:
+    """Every chain that runs through a placement, in order of rising seconds, each with the capacity it has alone.
+
+    Raises:
+        UserError: there are more than `most`.
+    """
+    slots = free_slots(fleet, placement)
+    ends = np.where(placement.blocks > 0, placement.first + placement.blocks, -1)
+    found: list[Chain] = []
+    ways: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = [(0, (), ())]
+    while ways:
+        block, servers, shares = ways.pop()
+        for j in np.flatnonzero((placement.first <= block) & (ends > block) & (placement.first >= 0)).tolist():
+            work = int(ends[j] - block)
+            if work > slots[j]:
+                continue
+            way = (int(ends[j]), (*servers, j), (*shares, work))
+            if way[0] < fleet.layers:
+                ways.append(way)
+                continue
+            jobs = min(int(slots[s]) // w for s, w in zip(way[1], way[2], strict=True))
+            found.append(Chain(way[1], way[2], jobs, service_s(fleet, way[1], way[2])))
+        if len(found) + len(ways) > most:
+            raise UserError(f"More than {most:,} chains run through this placement; take fewer servers or blocks.")
+    return tuple(sorted(found, key=lambda chain: chain.service_s))
+
+
+def service_s(fleet: Fleet, servers: tuple[int, ...], blocks: tuple[int, ...]) -> float:
+    """Mean seconds of a job on a chain: T_k = Σ (τc + τp m)."""
+    return math.fsum(
+        fleet.communication_s[j] + fleet.compute_s[j] * count for j, count in zip(servers, blocks, strict=True)
+    )
+
+
+def fewest_job_servers(
+    composition: Composition, needed_per_s: float, chains: tuple[Chain, ...] | None = None
+) -> Allocation | None:
+    """How few jobs must chains hold together to reach a rate (problem (5) with the placement given)?
+
+    An integer program: minimise Σ c_k where Σ c_k/T_k reaches the rate and no server runs out of slots. NP-hard in
+    general (Theorem 1); solved by HiGHS.
+
+    Parameters:
+        composition: servers, slots, and the chains to choose from.
+        needed_per_s: λ/ρ.
+        chains: other chains to choose from, such as `all_chains`.
+
+    Returns:
+        The allocation, or None where all slots together do not reach the rate.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    needed = positive(needed_per_s, "needed_per_s")
+    given = composition.chains if chains is None else chains
+    if not given:
+        return None
+    rates = np.array([1 / chain.service_s for chain in given])
+    taken = np.zeros((composition.fleet.servers, len(given)))
+    for k, chain in enumerate(given):
+        taken[list(chain.servers), k] = chain.blocks
+    most = np.array([_alone(composition, chain) for chain in given], dtype=float)
+    found = milp(
+        np.ones(len(given)),
+        integrality=np.ones(len(given)),
+        bounds=Bounds(0, most),
+        constraints=[
+            LinearConstraint(taken, -np.inf, composition.slots.astype(float)),
+            # needed in units of itself, so that the solver's absolute tolerance is a relative one
+            LinearConstraint(rates[None, :] / needed, 1.0, np.inf),
+        ],
+    )
+    if not found.success:
+        return None
+    counts = np.rint(found.x).astype(np.int64)
+    chosen = tuple(chain._replace(capacity=int(count)) for chain, count in zip(given, counts, strict=True) if count > 0)
+    return Allocation(chosen, int(counts.sum()), float(rates @ counts))
+
+
+def _alone(composition: Composition, chain: Chain) -> int:
+    return min(int(composition.slots[s]) // w for s, w in zip(chain.servers, chain.blocks, strict=True))
+
+
+def greedy_job_servers(composition: Composition, needed_per_s: float) -> int | None:
+    """How many jobs must GCA's chains hold, fastest first, to reach a rate? None where all together do not."""
+    rate, jobs = 0.0, 0
+    for chain in composition.chains:
+        missing = (needed_per_s - rate) * chain.service_s
+        take = min(chain.capacity, max(0, math.ceil(missing - 1e-9)))
+        jobs, rate = jobs + take, rate + take / chain.service_s
+        if take < chain.capacity:
+            return jobs
+    return jobs if rate >= needed_per_s * (1 - 1e-12) else None

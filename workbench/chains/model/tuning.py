@@ -1,0 +1,75 @@
+"""How many jobs to reserve cache for: every c by surrogate, lower bound and upper bound."""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from workbench.chains.model.bounds import both_means
+from workbench.chains.model.composing import compose, needed_rate, place
+from workbench.chains.model.fleet import Fleet
+from workbench.errors import UserError
+from workbench.queueing.checking import positive
+from workbench.records import whole
+
+RULES = {"surrogate": "surrogate_s", "lower bound": "lower_s", "upper bound": "upper_s"}
+"""What c can be chosen by, and the column that holds it."""
+
+
+class Tuning(NamedTuple):
+    """Every c that hosts the model, and the best ones.
+
+    Attributes:
+        table: one row for each c: `reserved, groups` (K(c), null where all servers do not reach the rate),
+            `surrogate_s` (c K(c)/λ), `chains, job_servers, rate_per_s, lower_s, upper_s` (null where λ is too much).
+        best: rule -> the smallest c of the least value, None where no c has one.
+    """
+
+    table: pl.DataFrame
+    best: dict[str, int | None]
+
+
+def tune(
+    fleet: Fleet,
+    arrival_rate_per_s: float,
+    most_load: float = 0.7,
+    reserved: range | None = None,
+    *,
+    every_server: bool = True,
+) -> Tuning:
+    """Which c gives the shortest response (arXiv 2604.14993 §3.1.3 and §3.2.3)?
+
+    Parameters:
+        fleet: the servers.
+        arrival_rate_per_s: λ.
+        most_load: ρ, load at which the surrogate's rule counts chains as enough.
+        reserved: values of c to try; 1 to the largest by default.
+        every_server: whether chains are formed of all servers; else placing stops once λ/ρ is reached.
+    """
+    rate, target = positive(arrival_rate_per_s, "arrival_rate_per_s"), needed_rate(arrival_rate_per_s, most_load)
+    rows = []
+    for c in range(1, fleet.most_reserved + 1) if reserved is None else reserved:
+        counted = place(fleet, whole(c, "reserved", 1), target)
+        if not counted.groups:
+            continue
+        made = compose(fleet, c, np.inf if every_server else target)
+        lower = upper = None
+        if rate < made.rate_per_s:
+            lower, upper = (inside / rate for inside in both_means(rate, made.rates_per_s, made.capacities))
+        groups = counted.groups if counted.enough else None
+        surrogate = None if groups is None else c * groups / rate
+        rows.append((c, groups, surrogate, len(made.chains), made.job_servers, made.rate_per_s, lower, upper))
+    names = ("reserved", "groups", "surrogate_s", "chains", "job_servers", "rate_per_s", "lower_s", "upper_s")
+    kinds = (pl.Int64, pl.Int64, pl.Float64, pl.Int64, pl.Int64, pl.Float64, pl.Float64, pl.Float64)
+    table = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+    if not len(table):
+        raise UserError(
+            f"These {fleet.servers} servers cannot host all {fleet.layers} blocks beside the cache of one job; "
+            "add memory or servers."
+        )
+    return Tuning(table, {rule: _least(table, column) for rule, column in RULES.items()})
+
+
+def _least(table: pl.DataFrame, column: str) -> int | None:
+    known = table.filter(pl.col(column).is_not_null()).sort(column, "reserved")
+    return int(known["reserved"][0]) if len(known) else None

@@ -3,7 +3,17 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+from workbench.serving.model.lowered import (
+    COLOCATED,
+    DECODE,
+    NO_LIMIT,
+    PREFILL,
+    Failures,
+    Instances,
+    Lowered,
+    Network,
+    Requests,
+)
 
 ONE_SECOND = ((1.0, 0.0, 0.0, 0.0, 0.0), (0.0,) * 5)
 """Every step takes one second, whatever it holds."""
@@ -46,6 +56,16 @@ def cluster(requests, places, failures=(), route=0, until_s=np.inf, prefix_token
         route,
         until_s,
     )
+
+
+def migrating(
+    requests, places, failures=(), egress=4.0, ingress=4.0, latency_s=0.0, kv_bytes=1.0, **settings
+) -> Lowered:  # fmt: skip
+    """A run whose instances have roles; rates are one for all or one each, a token's KV is one byte."""
+    n, models = len(places), 1 + max(one[0] for one in places)
+    rates = [np.broadcast_to(_real(rate), n).copy() for rate in (egress, ingress)]
+    network = Network(*rates, latency_s, np.broadcast_to(_real(kv_bytes), models).copy())
+    return cluster(requests, places, failures, **settings)._replace(network=network)
 
 
 def _whole(values) -> np.ndarray:
@@ -134,6 +154,27 @@ def with_prefixes(rng: np.random.Generator, base: Lowered) -> Lowered:
     )
     cache = rng.choice([0, 1, 3, 10, 1000], len(base.instances.cache))
     return base._replace(requests=requests, instances=base.instances._replace(cache=cache))
+
+
+def with_roles(rng: np.random.Generator, base: Lowered) -> Lowered:
+    """The same load, on instances of which most only compute prompts or only decode; on the same grid of times."""
+    grid = bool((4 * base.requests.arrival_s % 1 == 0).all())
+    n = len(base.instances.model)
+    models = max(1, n // 2) if rng.random() < 0.5 else 1
+    model, role = np.arange(n) % models, np.full(n, COLOCATED)
+    for m in range(models):
+        mine = np.flatnonzero(model == m)
+        if mine.size > 1 and rng.random() < 0.9:
+            role[mine] = rng.integers(PREFILL, DECODE + 1, mine.size)
+            role[mine[:2]] = rng.permutation([PREFILL, DECODE])
+    rates = np.array([2.0, 8.0, 16.0, 64.0, np.inf]) if grid else rng.lognormal(2, 1.5, 4)
+    egress, ingress = rng.choice(rates, n), rng.choice(rates, n)
+    latency_s = float(rng.choice([0.0, 0.25, 1.0]) if grid else rng.choice([0.0, 0.3]) * rng.random())
+    network = Network(egress, ingress, latency_s, rng.choice([0.0, 1.0, 4.0] if grid else [0.3, 1.7], models + 3))
+    requests = base.requests._replace(model=base.requests.model % (models + (rng.random() < 0.1)))
+    return base._replace(
+        requests=requests, instances=base.instances._replace(model=model, role=role), network=network
+    )  # fmt: skip
 
 
 def busy_scenario(rng: np.random.Generator) -> Lowered:

@@ -22,6 +22,11 @@ class Blocks:
         request.room += count * self.tokens_each
         self.peak = max(self.peak, self.in_use)
 
+    def detach(self, request) -> int:
+        """The blocks of a request stay in use, but are its own no more; returns how many."""
+        count, request.room = request.room // self.tokens_each, 0
+        return count
+
     def take_back(self, request) -> None:
         """All blocks of a request are free again."""
         self.free += request.room // self.tokens_each

@@ -23,7 +23,7 @@ class Instance:
     ):  # fmt: skip
         row = Instances(*(column[index].tolist() for column in given))
         self.index, self.clock, self.instants, self.log = index, clock, instants, log
-        self.model, self.limit, self.slots = row.model, row.limit, row.slots
+        self.model, self.role, self.limit, self.slots = row.model, row.role, row.limit, row.slots
         self.budget, self.chunk, self.form, self.own_form = row.budget, row.chunk, row.form, row.form
         self.reserve, self.whole, self.apart = bool(row.reserve), bool(row.whole), bool(row.apart)
         self.blocks = Blocks(row.blocks, row.block)
@@ -36,13 +36,14 @@ class Instance:
         self.up, self.life = False, 0
         self.emptied: Callable[[], None] | None = None  # told when it takes no more requests and the last one is done
         self.load = None  # the `Load` that brought its weights, in a cluster that changes its size
+        self.router = None  # that gives it requests, from the first time on that it is up
 
     def recover(self, router, form: list[list[float]] | None = None) -> None:
         """Up from now on, with another step time if `form` is given; what waits from an earlier life is void."""
-        self.up, self.form = True, form or self.own_form
+        self.up, self.form, self.router = True, form or self.own_form, router
         self.life += 1
         self.work = self.clock.event()
-        self.clock.process(self._live(self.life, router))
+        self.clock.process(self._live(self.life))
 
     def fail(self) -> list[Request]:
         """Dead from now on: the step in progress is lost, and all requests leave without their KV."""
@@ -58,17 +59,22 @@ class Instance:
         self.recover(router)
 
     def _lose(self) -> list[Request]:
-        """The step in progress and all KV is lost; requests leave, the running ones first."""
+        """The step in progress and all KV is lost; the requests leave."""
         self.failed_steps += self.step is not None
         self.step = None
         self.prefixes.clear()
-        lost = [*self.running, *self.queue]
-        self.running.clear()
-        self.queue.clear()
+        lost = self._take_all()
         for request in lost:
             self.blocks.take_back(request)
             request.forget()
         return lost
+
+    def _take_all(self) -> list[Request]:
+        """All requests leave, the running ones first."""
+        requests = [*self.running, *self.queue]
+        self.running.clear()
+        self.queue.clear()
+        return requests
 
     @property
     def outstanding(self) -> int:
@@ -76,9 +82,14 @@ class Instance:
         return len(self.queue) + len(self.running)
 
     @property
+    def requests(self) -> list[Request]:
+        """Those that are outstanding."""
+        return [*self.running, *self.queue]
+
+    @property
     def tokens_left(self) -> int:
         """Tokens still to be processed of all requests here."""
-        return sum(request.tokens_left for request in (*self.running, *self.queue))
+        return sum(request.tokens_left for request in self.requests)
 
     def fits(self, request: Request) -> bool:
         """Whether an empty instance could serve a request to its end."""
@@ -92,36 +103,48 @@ class Instance:
         """A request joins the queue; an idle instance wakes up."""
         request.instance = self.index
         join_last(self.queue, request)
+        self.wake()
+
+    def wake(self) -> None:
+        """If no step goes on, one starts at this instant, or there is still nobody to take part in it."""
         if not self.work.triggered:
             self.work.succeed()
 
-    def _live(self, life: int, router):
+    def _live(self, life: int):
         """The process of one life, from a recovery to the next failure."""
         at, clock, ends, starts = self.clock.at, self.clock, self.instants.ends, self.instants.starts
+        idle = not self.outstanding
         while True:
-            if not self.outstanding:
+            if idle:
                 self.work = clock.event()
                 yield self.work
             yield at(clock.now, starts + self.index)
             if life != self.life:
                 return
-            joinable = False  # whether requests may still join at this instant
-            while (self.running or self.queue) and not joinable:
+            joinable = idle = False
+            while not (joinable or idle):
                 self.step = self._start()
+                if self.step is None:
+                    idle = True
+                    continue
                 yield at(clock.now + self.step.seconds, ends + self.index)
                 if life != self.life:
                     return
                 if self._end(self.step):
-                    router.call()
+                    self.router.call()
                     if not (self.up or self.outstanding):
                         self.emptied()
-                joinable = router.has_waiting(self.model)
+                joinable = self._joinable()
 
-    def _start(self) -> Step:
-        """Blocks for those that go on, newcomers if all of these got theirs, and the step that follows."""
+    def _joinable(self) -> bool:
+        """Whether requests may still join at this instant, at which a step has ended."""
+        return self.router.has_waiting(self.model)
+
+    def _start(self) -> Step | None:
+        """Blocks for those that go on, newcomers if all of these got theirs, and the step that follows, if any."""
         if self._grow() and not (self.whole and self.running):
             self._admit()
-        return Step(self.running, self.budget, self.chunk, self.apart, self.form)
+        return Step(self.running, self.budget, self.chunk, self.apart, self.form) if self.running else None
 
     def _grow(self) -> bool:
         """Every decode whose blocks are full takes one more, in order; False if the last one had to go for that."""

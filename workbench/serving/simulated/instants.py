@@ -6,14 +6,15 @@ class Instants:
 
     Where several instances (or places) do the same at one instant, the lower index comes first: add it to the priority.
     SimPy's own URGENT (0) and NORMAL (1) events, which carry the consequences of each, come in between. Only clusters
-    that change their size have weights that are read, rows that are ready, members of pipelines that form, expire or
-    have drained, and ticks.
+    with roles have transfers that land; only those that change their size have weights that are read, rows that are
+    ready, form pipelines, expire or have drained, and ticks.
     """
 
     def __init__(self, instances: int):
         self.recovers = 2
         self.fails = self.recovers + instances
-        self.reads = self.fails + instances
+        self.lands = self.fails + instances
+        self.reads = self.lands + 1
         self.ready = self.reads + 1
         self.forms = self.ready + instances
         self.expires = self.forms + instances

@@ -1,19 +1,32 @@
 """The router: one waiting line a model, from whose head requests go to instances that take them."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.lowered import REJECTED
+from workbench.serving.model.lowered import DECODE, REJECTED
 from workbench.serving.policy import LEAST_TOKENS
 from workbench.serving.policy.dispatch import choose
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.migrations import Migrations
 from workbench.serving.simulated.ranks import join_first, join_last
 from workbench.serving.simulated.request import Request
+
+
+class Line(deque):
+    """Requests that wait, the instances that they wait for, and which of these comes after the last one chosen."""
+
+    def __init__(self, places: Iterable[Instance]):
+        super().__init__()
+        self.places, self.turn = list(places), 0
+
+    def fits(self, request: Request) -> bool:
+        """Whether some instance could serve a request to its end; also where there are none to be waited for."""
+        return not self.places or any(place.fits(request) for place in self.places)
 
 
 class Router:
@@ -31,9 +44,10 @@ class Router:
         """
         self.clock, self.instants = clock, instants
         self._position, self._by_tokens = own or partial(choose, route), own is not None or route == LEAST_TOKENS
-        self.lines: list[deque[Request]] = [deque() for _ in range(models)]
-        self.places = [[place for place in instances if place.model == model] for model in range(models)]
-        self.turns = [0] * models  # where the instances of a model stand that come after the last one chosen
+        places = [[place for place in instances if place.model == model] for model in range(models)]
+        self.lines = [Line(place for place in mine if place.role != DECODE) for mine in places]
+        self.decode_lines = [Line(place for place in mine if place.role == DECODE) for mine in places]
+        self.migrations: Migrations | None = None  # by which those in decode lines go on
         self.called = False
         self.met = [0] * models  # arrivals that were not rejected
 
@@ -42,7 +56,8 @@ class Router:
 
     def meet(self, request: Request) -> None:
         """A request arrives: it is rejected, or joins the line of its model."""
-        if any(place.fits(request) for place in self.places[request.model]):
+        lines = (self.lines[request.model], self.decode_lines[request.model])
+        if lines[0].places and all(line.fits(request) for line in lines):
             self.met[request.model] += 1
             join_last(self.lines[request.model], request)
             self.hand_out(request.model)
@@ -55,10 +70,15 @@ class Router:
             request.moves += 1
             join_first(self.lines[model], request)
         self.hand_out(model)
+        self.hand_on(model)
+
+    def pass_on(self, request: Request) -> None:
+        """A request whose prompt is computed waits for an instance that decodes."""
+        join_last(self.decode_lines[request.model], request)
 
     def call(self) -> None:
         """Hand out once, when all steps that end at this instant have ended."""
-        if any(self.lines) and not self.called:
+        if (any(self.lines) or any(self.decode_lines)) and not self.called:
             self.called = True
             self.clock.at(self.clock.now, self.instants.hands_out).callbacks.append(self._answer)
 
@@ -66,22 +86,35 @@ class Router:
         self.called = False
         for model in range(len(self.lines)):
             self.hand_out(model)
+        for model in range(len(self.lines)):
+            self.hand_on(model)
 
     def hand_out(self, model: int) -> None:
         """Give away from the head of a model's line while an instance takes it."""
-        line, places = self.lines[model], self.places[model]
+        line = self.lines[model]
         while line:
-            free = [number for number, place in enumerate(places) if place.takes(line[0])]
+            free = [number for number, place in enumerate(line.places) if place.takes(line[0])]
             if not free:
                 return
             request = line.popleft()
-            places[self._choose(request, places, free)].give(request)
+            self._choose(request, line, free).give(request)
 
-    def _choose(self, request: Request, places: list[Instance], free: list[int]) -> int:
-        """Which of the instances that take a request gets it: a position among `places`."""
+    def hand_on(self, model: int) -> None:
+        """Send from the head of a model's decode line while an instance takes it."""
+        line = self.decode_lines[model]
+        while line:
+            free = [number for number, place in enumerate(line.places) if place.expects(line[0])]
+            if not free:
+                return
+            request = line.popleft()
+            self.migrations.start(request, self._choose(request, line, free))
+
+    def _choose(self, request: Request, line: "Line", free: list[int]) -> Instance:
+        """Which of the instances that take a request gets it."""
+        places = line.places
         outstanding = np.array([places[number].outstanding for number in free], dtype=np.int64)
         tokens = np.array([places[number].tokens_left if self._by_tokens else 0 for number in free], dtype=np.int64)
-        turn, offered = self.turns[request.model], np.array(free, dtype=np.int64)
-        chosen = free[self._position(offered, outstanding, tokens, np.array(request.draws), turn)]
-        self.turns[request.model] = (chosen + 1) % len(places)
-        return chosen
+        offered = np.array(free, dtype=np.int64)
+        chosen = free[self._position(offered, outstanding, tokens, np.array(request.draws), line.turn)]
+        line.turn = (chosen + 1) % len(places)
+        return places[chosen]

@@ -7,13 +7,18 @@ from math import isfinite, nextafter
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.lowered import INSIDE, Failures, Lowered, Outcome, Requests
+from workbench.serving.model.lowered import COLOCATED, DECODE, INSIDE, PREFILL, Failures, Lowered, Outcome, Requests
+from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.log import Log
+from workbench.serving.simulated.migrations import Migrations
+from workbench.serving.simulated.prefiller import Prefiller
 from workbench.serving.simulated.request import Request
 from workbench.serving.simulated.router import Router
 from workbench.serving.simulated.scaled import Scaled
+
+ROLES = {COLOCATED: Instance, PREFILL: Prefiller, DECODE: Decoder}
 
 
 class Cluster:
@@ -30,13 +35,15 @@ class Cluster:
         self.clock, self.instants, self.log = Clock(), Instants(count), Log(count)
         self.requests = [Request(index, *row) for index, row in enumerate(_asked(asked))]
         self.instances = [
-            Instance(j, lowered.instances, asked.prefix_tokens, self.clock, self.instants, self.log)
-            for j in range(count)
+            ROLES[role](j, lowered.instances, asked.prefix_tokens, self.clock, self.instants, self.log)
+            for j, role in enumerate(lowered.instances.role.tolist())
         ]
         models = 1 + max([*lowered.requests.model.tolist(), *lowered.instances.model.tolist()], default=-1)
         if lowered.scaling is not None:
             models = max(models, len(lowered.scaling.kind))
         self.router = Router(self.instances, models, int(lowered.route), self.clock, self.instants, choose)
+        if lowered.network is not None:
+            self.router.migrations = Migrations(lowered.network, self.instances, self.router, self.clock, self.instants)
         self.met = 0
         self.scaled = None
         if lowered.scaling is None:
@@ -67,6 +74,8 @@ class Cluster:
     def fail(self, index: int) -> None:
         """An instance fails, and its requests go back to the router."""
         instance = self.instances[index]
+        if self.router.migrations:
+            self.router.migrations.stop(instance)
         self.router.meet_again(instance.fail(), instance.model)
 
     def recover(self, index: int) -> None:
@@ -74,6 +83,7 @@ class Cluster:
         instance = self.instances[index]
         instance.recover(self.router)
         self.router.hand_out(instance.model)
+        self.router.hand_on(instance.model)
 
     def _all_done(self) -> bool:
         return all(request.status != INSIDE for request in self.requests)
@@ -109,6 +119,7 @@ class Cluster:
             failed_steps=np.array([instance.failed_steps for instance in self.instances], dtype=np.int64),
             cached=self._column("cached"),
             prefill=self._column("prefilled_on"),
+            **({"flows": self.router.migrations.table()} if self.router.migrations else {}),
             **(self.scaled.tables() if self.scaled else {}),
         )
 

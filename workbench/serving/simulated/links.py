@@ -1,0 +1,104 @@
+"""Links out of and into instances, shared max-min fairly by the transfers over them."""
+
+from collections.abc import Callable
+from math import inf, isfinite, nan
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.lowered import Network
+
+
+class Flow:
+    """Some bytes on their way from one instance to another."""
+
+    __slots__ = ("end_s", "left", "rate", "size", "source", "start_s", "target")
+
+    def __init__(self, start_s: float, source: int, target: int, size: float):
+        self.start_s, self.source, self.target, self.size = start_s, source, target, size
+        self.left, self.rate, self.end_s = size, 0.0, nan
+
+
+class Links:
+    """Transfers in the order in which they started; whenever one starts or is over, all go on at other speeds."""
+
+    def __init__(self, given: Network, clock: Clock, priority: int, ended: Callable[[Flow], None]):
+        """Nothing is sent yet.
+
+        Parameters:
+            given: rates and latency.
+            clock: on which the ends are put.
+            priority: of the ends among all that happens at one instant.
+            ended: told of each transfer that is complete.
+        """
+        self.egress, self.ingress, self.latency_s = given.egress.tolist(), given.ingress.tolist(), given.latency_s
+        self.clock, self.priority, self.ended = clock, priority, ended
+        self.flows: list[Flow] = []
+        self.since_s = 0.0  # the last time that a transfer started or was over
+        self.plans = 0  # how often the next end was worked out; older plans are void
+
+    def start(self, source: int, target: int, size: float) -> Flow:
+        """Send `size` bytes from one instance to another."""
+        flow = Flow(self.clock.now, source, target, size)
+        self._settle()
+        self.flows.append(flow)
+        self._plan()
+        return flow
+
+    def cancel(self, flow: Flow) -> None:
+        """A transfer is given up."""
+        self._settle()
+        self.flows.remove(flow)
+        self._plan()
+
+    def _settle(self) -> None:
+        """What was sent since the last change is sent."""
+        passed_s, self.since_s = self.clock.now - self.since_s, self.clock.now
+        for flow in self.flows:
+            if isfinite(flow.rate):
+                flow.left = max(0.0, flow.left - flow.rate * passed_s)
+
+    def _end_s(self, flow: Flow) -> float:
+        earliest_s = flow.start_s + self.latency_s
+        return max(self.since_s + flow.left / flow.rate, earliest_s) if isfinite(flow.rate) else earliest_s
+
+    def _plan(self) -> None:
+        """Share out the links, and put the next end on the clock."""
+        share_out(self.flows, self.egress, self.ingress)
+        self.plans += 1
+        if self.flows:
+            plan, flow = self.plans, min(self.flows, key=self._end_s)
+            self.clock.at(self._end_s(flow), self.priority).callbacks.append(lambda _: self._end(flow, plan))
+
+    def _end(self, flow: Flow, plan: int) -> None:
+        if plan == self.plans:
+            flow.end_s = self.clock.now
+            self.cancel(flow)
+            self.ended(flow)
+
+
+def share_out(flows: list[Flow], egress: list[float], ingress: list[float]) -> None:
+    """Set max-min fair rates by progressive filling: the link with the smallest share fixes that of its transfers.
+
+    Of equal links the first one does, those out of instances before those into them. A transfer over links without
+    bounds has an infinite rate.
+
+    Parameters:
+        flows: in the order in which they started.
+        egress, ingress: bytes/s out of and into each instance.
+    """
+    left = [*egress, *ingress]
+    bounded = [port for port, rate in enumerate(left) if isfinite(rate)]
+    ports = {flow: (flow.source, len(egress) + flow.target) for flow in flows}
+    open_flows = list(flows)
+    for flow in flows:
+        flow.rate = inf
+    while True:
+        users = [sum(port in ports[flow] for flow in open_flows) for port in range(len(left))]
+        shares = [(left[port] / users[port], port) for port in bounded if users[port]]
+        if not shares:
+            return
+        share, narrowest = min(shares)
+        for flow in [flow for flow in open_flows if narrowest in ports[flow]]:
+            flow.rate = share
+            open_flows.remove(flow)
+            for port in ports[flow]:
+                left[port] = max(left[port] - share, 0.0)

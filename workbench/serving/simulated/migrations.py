@@ -1,0 +1,65 @@
+"""KV caches on their way from instances that computed prompts to instances that decode."""
+
+import numpy as np
+
+from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.lowered import FLOW_COLUMNS, Network
+from workbench.serving.simulated.decoder import Decoder
+from workbench.serving.simulated.instance import Instance
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.links import Flow, Links
+from workbench.serving.simulated.prefiller import Prefiller
+from workbench.serving.simulated.ranks import join_first
+from workbench.serving.simulated.request import Request
+
+
+class Migrations:
+    """Who sends what to whom, and what a failure does to it."""
+
+    def __init__(self, given: Network, instances: list[Instance], router, clock: Clock, instants: Instants):
+        self.instances, self.router, self.kv_bytes = instances, router, given.kv_bytes.tolist()
+        self.links = Links(given, clock, instants.lands, self._lands)
+        self.coming: dict[Flow, Request] = {}
+        self.flows: dict[Request, Flow] = {}  # those of requests whose transfer is on its way
+        self.log: list[tuple[Flow, int]] = []  # of each its request's index
+
+    def start(self, request: Request, target: Decoder) -> None:
+        """Send what is stored of a request to an instance that expects it."""
+        target.expect(request)
+        size = request.stored * self.kv_bytes[request.model]
+        flow = self.links.start(request.prefilled_on, target.index, size)
+        self.coming[flow], self.flows[request] = request, flow
+        self.log.append((flow, request.index))
+
+    def stop(self, instance: Instance) -> None:
+        """An instance is about to fail: nothing comes from it or to it any more."""
+        if isinstance(instance, Prefiller):
+            for request in instance.leaving:
+                if request in self.flows:
+                    self.instances[self._cancel(request)].give_up(request)
+                else:
+                    self.router.decode_lines[request.model].remove(request)
+        elif isinstance(instance, Decoder):
+            for request in reversed(list(instance.coming)):
+                self._cancel(request)
+                instance.give_up(request)
+                request.moves += 1
+                join_first(self.router.decode_lines[request.model], request)
+
+    def table(self) -> np.ndarray:
+        """All transfers, as `Outcome` has them."""
+        rows = [(x.start_s, x.end_s, request, x.source, x.target, x.size) for x, request in self.log]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(FLOW_COLUMNS))
+
+    def _cancel(self, request: Request) -> int:
+        """The transfer of a request is given up; returns its target."""
+        flow = self.flows.pop(request)
+        del self.coming[flow]
+        self.links.cancel(flow)
+        return flow.target
+
+    def _lands(self, flow: Flow) -> None:
+        request = self.coming.pop(flow)
+        del self.flows[request]
+        self.instances[flow.source].let_go(request)
+        self.instances[flow.target].land(request)

@@ -1,0 +1,39 @@
+"""An instance that only computes prompts, and keeps their KV until it has been sent."""
+
+from workbench.serving.simulated.instance import Instance
+from workbench.serving.simulated.request import Request
+from workbench.serving.simulated.step import Step
+
+
+class Prefiller(Instance):
+    """Requests leave with their first token; their blocks are free when another instance has a copy of what is there.
+
+    So there may be nobody who runs, and no room for who waits: until blocks are free, or somebody else comes.
+    """
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.leaving: dict[Request, int] = {}  # blocks of each, in the order in which their prompts were done
+
+    def let_go(self, request: Request) -> None:
+        """Another instance has the KV of a request."""
+        self.blocks.free += self.leaving.pop(request)
+        self.wake()
+
+    def _joinable(self) -> bool:
+        return True  # blocks may become free at this very instant
+
+    def _end(self, step: Step) -> bool:
+        done = super()._end(step)
+        left = [request for request, _ in step.chunks if not request.prefilling and request.made < request.output]
+        for request in left:
+            self.running.remove(request)
+            self.leaving[request] = self.blocks.detach(request)
+            self.router.pass_on(request)
+        return done or bool(left)
+
+    def _take_all(self) -> list[Request]:
+        self.running += self.leaving
+        self.blocks.free += sum(self.leaving.values())
+        self.leaving.clear()
+        return super()._take_all()

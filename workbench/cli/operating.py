@@ -45,7 +45,18 @@ def _common(parser: argparse.ArgumentParser, *, promised: bool) -> None:
     parser.add_argument("--tp", type=int, metavar="N", help="accelerators of an instance (plan tries all if left out)")
     parser.add_argument("--dtype", metavar="FORMAT", help="number format of the weights, by default the model's own")
     parser.add_argument(
-        "--policy", action="append", default=[], metavar="DECISION=NAME", help="such as dispatch=random"
+        "--policy",
+        action="append",
+        default=[],
+        metavar="DECISION=NAME",
+        help="such as dispatch=random or autoscaler=queue:waiting=4",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="CHOICE=VALUE",
+        help="change a choice of the system, such as tick_s=0.5 or variant=artifact",
+    )  # fmt: skip
+    parser.add_argument(
+        "--instances", metavar="LEAST:MOST", help="bounds of each model's instances where the system scales"
     )
     parser.add_argument("--step", default="roofline", metavar="SOURCE", help="of step times (default roofline)")
     parser.add_argument("--kv-tokens", type=int, metavar="N", help="tokens of KV that fit an instance, where known")
@@ -85,10 +96,30 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _deployment(options: argparse.Namespace):
+def _deployment(options: argparse.Namespace, tp: int | None = None):
     from workbench import profiles
 
-    return profiles.deployment(tp=1 if options.tp is None else options.tp, dtype=options.dtype, colocated=True)
+    bounds = None
+    if options.instances is not None:
+        least, colon, most = options.instances.partition(":")
+        if not (colon and least.strip().isdigit() and most.strip().isdigit()):
+            raise UserError(f"--instances takes LEAST:MOST, as in 1:8, got {options.instances!r}.")
+        bounds = (int(least), int(most))
+    tp = tp if tp is not None else 1 if options.tp is None else options.tp
+    return profiles.deployment(tp=tp, dtype=options.dtype, prefill=bounds, colocated=True)
+
+
+def _system(options: argparse.Namespace, name: str):
+    """The system of a name with the choices that were set; the name itself where none was."""
+    from workbench import operating
+
+    pairs = (_pair(text, "--set") for text in options.set)
+    changes = {key: None if value == "none" and key in NO_END else value for key, value in pairs}
+    return operating.system(name, **changes) if changes else name
+
+
+NO_END = ("limit", "cache_bytes")
+"""Choices that may be none."""
 
 
 def _promise(options: argparse.Namespace):
@@ -124,8 +155,9 @@ def _simulate(options: argparse.Namespace) -> None:
     with progress() as tell:
         tell(f"{options.system} serves {options.trace}")
         run = operating.simulate(
-            options.system, **_asked(options), deployment=_deployment(options), backend=options.backend, until_s=until_s
-        )
+            _system(options, options.system), **_asked(options), deployment=_deployment(options),
+            backend=options.backend, until_s=until_s,
+        )  # fmt: skip
     print(run.sentence + "\n")
     for note in run.notes:
         print(note + "\n")
@@ -142,8 +174,8 @@ def _capacity(options: argparse.Namespace) -> None:
 
     with progress() as tell:
         found = operating.capacity(
-            options.system, **_asked(options), deployment=_deployment(options), attainment=options.attainment,
-            progress=tell,
+            _system(options, options.system), **_asked(options), deployment=_deployment(options),
+            attainment=options.attainment, progress=tell,
         )  # fmt: skip
     print(found.sentence + "\n")
     show(found.tried.drop("run"), "Loads that were run")
@@ -152,15 +184,13 @@ def _capacity(options: argparse.Namespace) -> None:
 def _plan(options: argparse.Namespace) -> None:
     from workbench import operating
     from workbench.cli.tables import progress, show
-    from workbench.operating.planning import TPS
-    from workbench.profiles import deployment
+    from workbench.operating.size_search import TPS
 
     tps = TPS if options.tp is None else (options.tp,)
-    deployments = [deployment(tp=tp, dtype=options.dtype, colocated=True) for tp in tps]
     with progress() as tell:
         found = operating.plan(
-            systems=options.system or ["fixed"], deployments=deployments, attainment=options.attainment, progress=tell,
-            **_asked(options),
+            systems=[_system(options, name) for name in options.system or ["fixed"]], progress=tell,
+            deployments=[_deployment(options, tp) for tp in tps], attainment=options.attainment, **_asked(options),
         )  # fmt: skip
     print(found.sentence + "\n")
     show(found.table, "Smallest deployments")

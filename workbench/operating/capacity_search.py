@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
+from workbench.operating.choices import counted
 from workbench.operating.requests import Requests, request_table
 from workbench.operating.run_handle import Run
 from workbench.operating.simulating import resolved, run_of
@@ -30,7 +31,7 @@ class Capacity(Record):
         low, high: 95 % interval.
         method: what the interval rests on.
         attainment: share that had to be kept.
-        tried: every load that was run: `run, rate_per_s, attainment`.
+        tried: every load that was run: `run, rate_per_s, attainment, gpu_allocated_s, peak_gpus`.
         sentence: the answer in words.
     """
 
@@ -64,7 +65,8 @@ def capacity(
     """How much load does a system bear while it keeps its promise?
 
     The trace is played faster or slower until attainment just reaches the share asked for; its requests stay the same,
-    so all loads are compared on common random numbers.
+    so all loads are compared on common random numbers. Where instances come and go attainment need not fall with the
+    load (few requests may each wait for a start); the answer is then one load at which it crosses the share.
 
     The interval of one trace comes from batches of consecutive requests: between the loads at which the lower and the
     upper end of attainment's 95 % interval cross the share. With a function seed -> trace each replication has its own
@@ -109,17 +111,31 @@ def capacity(
         method = f"{BATCHES} batches of consecutive requests"
     tried = pl.DataFrame(
         [(run, *row) for run, one in enumerate(loads) for row in one.rows()],
-        schema=["run", "rate_per_s", "attainment"],
+        schema=["run", "rate_per_s", "attainment", "gpu_allocated_s", "peak_gpus"],
         orient="row",
     )
     name = loads[0].system_name
     sentence = (
         f"{name} bears {rate:.4g} requests a second (95 %: {ends[0]:.4g} to {ends[1]:.4g}, {method}) while TTFT "
-        f"{float(slo.ttft_s):g} s and TBT {float(slo.tbt_s):g} s are kept for {attainment:.0%}."
+        f"{float(slo.ttft_s):g} s and TBT {float(slo.tbt_s):g} s are kept for {attainment:.0%}"
     )
+    if loads[0].asked.system.scales:
+        sentence += _cost(tried, rate, attainment, loads[0].table.height)
+    sentence += "."
     return Capacity(
         rate_per_s=rate, low=ends[0], high=ends[1], method=method, attainment=attainment, tried=tried, sentence=sentence
     )
+
+
+def _cost(tried: pl.DataFrame, rate: float, attainment: float, requests: int) -> str:
+    """What the largest load took that was run and kept the promise, and whether smaller ones did not, in words."""
+    reached = pl.col("attainment") >= attainment
+    kept = tried.filter((pl.col("run") == 0) & reached).sort("rate_per_s")
+    last = kept.row(-1, named=True)
+    gpus, each_s = counted(round(last["peak_gpus"]), "GPU"), last["gpu_allocated_s"] / requests
+    text = f"; it takes up to {gpus} at a time and {each_s:.3g} GPU seconds a request"
+    uneven = tried.filter((reached & (pl.col("rate_per_s") > 1.05 * rate)) | (~reached & (pl.col("rate_per_s") < rate)))
+    return text + ("; attainment does not fall evenly with the load, see `tried`" if uneven.height else "")
 
 
 class _Loads:
@@ -141,10 +157,11 @@ class _Loads:
         self.asked = resolved(system, trace=table, slo=slo, **of_the_run)  # the instances are those of this load
         self.system_name, self.progress, self.name = self.asked.system.name, progress, name
         self.known: dict[float, tuple[float, float, float]] = {}
+        self.cost: dict[float, tuple[float, float]] = {}
 
-    def rows(self) -> list[tuple[float, float]]:
-        """(rate, attainment) of all loads that were run."""
-        return sorted((self.rate * factor, found[0]) for factor, found in self.known.items())
+    def rows(self) -> list[tuple[float, ...]]:
+        """(rate, attainment, GPU seconds, most GPUs at a time) of all loads that were run."""
+        return sorted((self.rate * factor, found[0], *self.cost[factor]) for factor, found in self.known.items())
 
     def largest(self, end: int, precision: float) -> float:
         """The largest rate whose attainment (0), or an end of its interval (-1 lower, 1 upper), reaches the share."""
@@ -181,7 +198,9 @@ class _Loads:
             if self.progress is not None:
                 self.progress(f"{self.name}: {self.rate * factor:.4g} requests/s")
             table = self.table.with_columns(arrival_s=pl.Series(self.table["arrival_s"].to_numpy() / factor))
-            self.known[factor] = self._attained(run_of(self.asked._replace(table=table), seed=self.seed))
+            run = run_of(self.asked._replace(table=table), seed=self.seed)
+            self.known[factor] = self._attained(run)
+            self.cost[factor] = (run.gpu_allocated_s, run.peak_gpus)
         mean, low, high = self.known[factor]
         return (low, mean, high)[end + 1] >= self.share
 

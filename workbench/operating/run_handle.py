@@ -10,6 +10,10 @@ import polars as pl
 
 from workbench.errors import UserError
 from workbench.operating.choices import counted
+from workbench.operating.growing import prompt_rate
+from workbench.operating.harm import gaps_around_scale_outs
+from workbench.operating.moving import bandwidth_share, weight_links, weight_transfers
+from workbench.operating.needing import needed_s
 from workbench.operating.system_record import System
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
@@ -22,15 +26,8 @@ from workbench.workloads.ledger import SCHEMA
 from workbench.workloads.origin import Origin
 
 SHOWN = ("done", "rejected", "inside", "requests_per_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s", "tpot_p99_s",
-         "e2e_mean_s", "evictions", "gpu_allocated_s", "gpu_active_s")  # fmt: skip
-
-TRANSFERS = {
-    "start_s": pl.Float64, "end_s": pl.Float64, "source": pl.String, "target": pl.String, "block": pl.Int64,
-    "bytes": pl.Float64, "kind": pl.String, "model": pl.String, "version": pl.Int64, "path": pl.String,
-}  # fmt: skip
-LINKS = {
-    "start_s": pl.Float64, "end_s": pl.Float64, "link": pl.String, "kind": pl.String, "bytes_per_s": pl.Float64,
-}  # fmt: skip
+         "e2e_mean_s", "evictions", "gpu_allocated_s", "gpu_active_s", "peak_gpus")  # fmt: skip
+OF_SCALING = ("scaleouts", "weight_bytes", "weight_bandwidth_share", "tbt_scaling_p99_s", "tbt_steady_p99_s")
 
 
 class Run(Record):
@@ -84,29 +81,44 @@ class Run(Record):
         its instance runs a request."""
         return self.served.allocation
 
-    @property
+    @cached_property
     def scaleouts(self) -> pl.DataFrame:
         """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
-        requests_helped, bytes`; none where the number of instances stays."""
-        return self.served.scaleouts
+        requests_helped, bytes` and by which path; none where the number of instances stays. `needed_s` is by the run's
+        promise, NaN without one."""
+        return self.scaleouts_by(self.slo)
 
-    @property
+    def scaleouts_by(self, slo: SLO | None) -> pl.DataFrame:
+        """The same by another promise; see `workbench.operating.needing.needed_s` for what needed means."""
+        table = self.served.scaleouts
+        if slo is None or not table.height:
+            return table
+        rates = np.array([prompt_rate(group.step, group.engine) for group in self.scenario.groups])
+        needed = needed_s(self.served.lowered, self.served.outcome, rates, float(slo.ttft_s))
+        return table.with_columns(needed_s=needed + self.served.start_s)
+
+    @cached_property
     def transfers(self) -> pl.DataFrame:
-        """Every block of bytes that moved between accelerators or hosts: `start_s, end_s, source, target, block, bytes,
-        kind, model, version, path`; none where the number of instances stays."""
-        return pl.DataFrame(schema=TRANSFERS)
+        """Every load of weights as it moved: `start_s, end_s, source, target, block, bytes, kind, model, version,
+        path`; none where the number of instances stays. Block -1 is all of them."""
+        return weight_transfers(self.served, self.scenario)
 
-    @property
+    @cached_property
     def links(self) -> pl.DataFrame:
         """How fast each link ran: `start_s, end_s, link, kind, bytes_per_s`; empty like `transfers`."""
-        return pl.DataFrame(schema=LINKS)
+        return weight_links(self.served, self.scenario)
 
     def token_times(self, request_ids: Sequence | None = None) -> pl.DataFrame:
         """When each token came: `request_id, token, time_s`, of some requests or of all."""
         return self.served.token_times(request_ids)
 
     def metrics(self, slo: SLO | None = None) -> dict[str, float]:
-        """Counts, latencies, rates and GPU time; with a promise also goodput and attainment by all four definitions.
+        """Counts, latencies, rates, GPU time and the most GPUs at a time; with a promise also goodput and attainment by
+        all four definitions.
+
+        Where instances come and go also how many loads of weights there were, their bytes, the share of the nominal
+        bandwidth that they got, and the time between tokens of requests that ran already when an instance of their
+        model was started, while it was (`tbt_scaling_...`), beside all others (`tbt_steady_...`).
 
         Parameters:
             slo: the promise; that of the run when None. Another one needs no other run.
@@ -114,10 +126,39 @@ class Run(Record):
         slo = slo or self.slo
         found = metrics(self.served, slo)
         found["inside"] = found["arrived"] - found["done"] - found["rejected"]
+        found["peak_gpus"] = self.peak_gpus
+        if self.scenario.pool is not None:
+            found |= self._of_scaling
         if slo is not None:
             shares = self.served.attainment(slo)
             found |= {f"attainment_{name}": share for name, share in shares.items()}
             found["attainment"] = shares[slo.definition]
+        return found
+
+    @property
+    def gpu_allocated_s(self) -> float:
+        """Seconds of all GPUs that were held, from the first arrival to the last finish or where the clock stopped."""
+        return metrics(self.served)["gpu_allocated_s"]
+
+    @property
+    def peak_gpus(self) -> float:
+        """The most GPUs that all models held at one time."""
+        held = pl.col("gpus_allocated")
+        change = held.diff().over("model").fill_null(held)
+        by_time = self.allocation.select("time_s", change=change).group_by("time_s").sum().sort("time_s")
+        return float(by_time["change"].cum_sum().max() or 0)
+
+    @cached_property
+    def _of_scaling(self) -> dict[str, float]:
+        gaps = gaps_around_scale_outs(self.served)
+        found = {
+            "scaleouts": float(self.scaleouts.height),
+            "weight_bytes": float(self.transfers["bytes"].sum()),
+            "weight_bandwidth_share": bandwidth_share(self.served, self.scenario, self.cluster),
+        }
+        for name, gaps_s in (("scaling", gaps.during_s), ("steady", gaps.outside_s)):
+            found[f"tbt_{name}_mean_s"] = float(gaps_s.mean()) if gaps_s.size else float("nan")
+            found[f"tbt_{name}_p99_s"] = float(np.quantile(gaps_s, 0.99)) if gaps_s.size else float("nan")
         return found
 
     def kept(self, slo: SLO) -> tuple[np.ndarray, np.ndarray]:
@@ -153,8 +194,8 @@ class Run(Record):
         if not self.served.asked.height:
             return f"{where}: no requests came."
         text = (
-            f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests by "
-            f"{counted(len(self.scenario.instance_models), 'instance')} of TP {self.deployment.tp}"
+            f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests by {self._instances} of TP "
+            f"{self.deployment.tp}"
         )
         if found["rejected"]:
             text += f" and rejected {found['rejected']:,.0f} that fit none"
@@ -169,6 +210,13 @@ class Run(Record):
             )
         return text + "."
 
+    @property
+    def _instances(self) -> str:
+        """How many there were, in words."""
+        if self.scenario.pool is None:
+            return counted(len(self.scenario.instance_models), "instance")
+        return f"up to {counted(round(self.peak_gpus / self.deployment.tp), 'instance')}"
+
     def __repr__(self) -> str:
         return f"<Run of {self.sentence.rstrip('.')}>"
 
@@ -176,7 +224,8 @@ class Run(Record):
 
     def _repr_html_(self) -> str:
         found = self.metrics()
-        shown = [*SHOWN, *(name for name in found if name.startswith(("goodput", "attainment_")))]
+        shown = [*SHOWN, *(name for name in OF_SCALING if name in found)]
+        shown += [name for name in found if name.startswith(("goodput", "attainment_"))]
         rows = "".join(
             f"<tr><td style='padding:2px 8px;text-align:left'>{html.escape(name)}</td>"
             f"<td style='padding:2px 8px;text-align:right'>{found[name]:.5g}</td></tr>"

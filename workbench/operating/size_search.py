@@ -1,0 +1,184 @@
+"""Attainment of a system by its size, each size run once, and what the size below the smallest one lacks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from workbench.errors import UserError
+from workbench.operating.growing import bounds_of
+from workbench.operating.layout import instance_places
+from workbench.operating.run_handle import Run
+from workbench.operating.simulating import Asked, resolved, run_of
+from workbench.operating.system_record import System
+from workbench.profiles import SLO, Cluster, Deployment, Model
+
+TPS = (1, 2, 4, 8, 16)
+PLENTY = 2**40
+BINDS = {
+    "KV": "with KV room without end it would be kept",
+    "slots": "with slots and KV room without end it would be kept, with KV room alone not",
+    "start-up": "with starts that take no time it would be kept",
+    "autoscaling": "with all instances there all the time it would be kept, with starts that take no time not",
+    "queue": "the same requests, evenly spaced, would be served in time: it is bursts that wait",
+    "compute": "neither more KV, nor more slots, nor even arrivals would keep it: steps take too long",
+}
+
+
+class Try(NamedTuple):
+    """One size that was run: how well it kept the promise, and what it took."""
+
+    tp: int
+    instances: int
+    attainment: float
+    gpu_allocated_s: float
+    gpu_active_s: float
+    peak_gpus: float
+
+    @property
+    def accelerators(self) -> int:
+        """The most that may be held."""
+        return self.tp * self.instances
+
+
+class Search:
+    """The sizes of one system for some models, and what became of each that was run.
+
+    The size of a system whose instances stay is how many one model has. Where they come and go it is the most that one
+    model may have, or, where several share the places, all that whole hosts hold.
+    """
+
+    def __init__(
+        self, system: System, models: Mapping[str, Model], table: pl.DataFrame, slo: SLO, attainment: float,
+        cluster: Cluster, seed: int, of_the_run: Mapping[str, Any], progress: Callable[[str], object] | None,
+    ):  # fmt: skip
+        """Nothing has run yet; parameters as of `workbench.operating.planning.plan`."""
+        self.system, self.models, self.table, self.slo = system, models, table, slo
+        self.share, self.cluster, self.seed = attainment, cluster, seed
+        self.of_the_run, self.progress = of_the_run, progress
+        self.deployments: dict[int, Deployment] = {}
+        self.known: dict[tuple[int, int], Try] = {}
+
+    @property
+    def all(self) -> list[Try]:
+        """Every run so far."""
+        return [one for _, one in sorted(self.known.items())]
+
+    def smallest(self, deployments: Sequence[Deployment] | None) -> Try | None:
+        """The fewest accelerators that keep the promise; of equals the one that keeps it best; None where none does."""
+        best: Try | None = None
+        for deployment, sizes in self._possible(deployments):
+            self.deployments[deployment.tp] = deployment
+            most = sizes[-1] if best is None else best.accelerators // deployment.tp
+            sizes = [size for size in sizes if size <= most]
+            if not sizes or self._tried(deployment.tp, sizes[-1]).attainment < self.share:
+                continue
+            low, high = -1, len(sizes) - 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                kept = self._tried(deployment.tp, sizes[middle]).attainment >= self.share
+                low, high = (low, middle) if kept else (middle, high)
+            one = self._tried(deployment.tp, sizes[high])
+            if best is None or (one.accelerators, -one.attainment) < (best.accelerators, -best.attainment):
+                best = one
+        return best
+
+    def below(self, one: Try) -> int | None:
+        """The next smaller size; None where there is none."""
+        smaller = [size for size in self._sizes(self.deployments[one.tp]) if size < one.instances]
+        return smaller[-1] if smaller else None
+
+    def binds(self, tp: int, instances: int) -> str:
+        """What so many instances lack: the first of the free gifts that keeps the promise."""
+        if self.progress is not None:
+            self.progress(f"{self._who}: what binds {instances} instances of TP {tp}")
+        arrival_s = self.table["arrival_s"].to_numpy()
+        even = pl.Series(np.linspace(arrival_s[0], arrival_s[-1], arrival_s.size))
+        engine = self.system.batching
+        more_slots = engine.model_copy(update={"slots": max(engine.slots, self.table.height)})
+        gifts: dict[str, Mapping[str, Any]] = {
+            "KV": {"kv_tokens": PLENTY},
+            "slots": {"kv_tokens": PLENTY, "choices": {"engine": more_slots}},
+        }
+        if self.system.scales:
+            there = instances if len(self.models) == 1 else "full"
+            gifts["start-up"] = {"choices": {"path": "ideal"}}
+            gifts["autoscaling"] = {"choices": {"autoscaler": "none", "provisioning": there}}
+        gifts["queue"] = {"table": self.table.with_columns(arrival_s=even)}
+        for name, gift in gifts.items():
+            run = run_of(self._resolve(self.deployments[tp], instances, **gift), seed=self.seed)
+            if share_kept(run, self.slo) >= self.share:
+                return name
+        return "compute"
+
+    def _possible(self, deployments: Sequence[Deployment] | None) -> list[tuple[Deployment, list[int]]]:
+        """Deployments that can hold the models, with the sizes that the cluster has room for."""
+        tried = [Deployment(tp=tp) for tp in TPS] if deployments is None else list(deployments)
+        found, refusals = [], []
+        for deployment in tried:
+            try:
+                sizes = self._sizes(deployment)
+                self._resolve(deployment, sizes[-1])
+                found.append((deployment, sizes))
+            except UserError as error:
+                refusals.append(error)
+        if not found:
+            raise refusals[-1] if deployments else refusals[0]
+        return found
+
+    def _sizes(self, deployment: Deployment) -> list[int]:
+        """All sizes, in instances, the smallest first."""
+        places = len(instance_places(self.cluster, deployment.tp))
+        if not self.system.scales:
+            return list(range(1, places + 1))
+        least, most, _ = bounds_of(self.system, deployment)
+        step = 1 if len(self.models) == 1 else places // self.cluster.hosts
+        sizes = [size for size in range(step, places + 1, step) if size >= least * len(self.models)]
+        sizes = [size for size in sizes if size <= most * len(self.models)] if len(self.models) == 1 else sizes
+        if not sizes:
+            count = len(self.models) * least
+            raise UserError(
+                f"{len(self.models)} models x {least} instances x TP {deployment.tp} = {count * deployment.tp} "
+                f"accelerators at least, but {self.cluster.name} has room for {places} instances; take fewer or a "
+                "larger cluster."
+            )
+        return sizes
+
+    def _resolve(
+        self, deployment: Deployment, instances: int, table: pl.DataFrame | None = None, **changes: Any
+    ) -> Asked:
+        choices, cluster = changes.pop("choices", {}), self.cluster
+        if not self.system.scales:
+            choices = {"provisioning": instances, **choices}
+        elif len(self.models) == 1:
+            least = min(bounds_of(self.system, deployment).least, instances)
+            bounds = {"prefill": (least, instances), "decode": None, "colocated": True}
+            deployment = deployment.model_copy(update=bounds)
+        else:
+            cluster = cluster.with_hosts(instances * cluster.hosts // len(instance_places(cluster, deployment.tp)))
+        return resolved(
+            self.system.replaced(**choices), cluster=cluster, models=self.models, deployment=deployment, slo=self.slo,
+            trace=self.table if table is None else table, **dict(self.of_the_run) | changes,
+        )  # fmt: skip
+
+    def _tried(self, tp: int, instances: int) -> Try:
+        if (tp, instances) not in self.known:
+            if self.progress is not None:
+                self.progress(f"{self._who}: {instances} instances of TP {tp}")
+            run = run_of(self._resolve(self.deployments[tp], instances), seed=self.seed)
+            found = run.metrics(self.slo)
+            costs = (found[name] for name in ("gpu_allocated_s", "gpu_active_s", "peak_gpus"))
+            self.known[tp, instances] = Try(tp, instances, share_kept(run, self.slo), *costs)
+        return self.known[tp, instances]
+
+    @property
+    def _who(self) -> str:
+        return f"{self.system.name}, {', '.join(self.models)}"
+
+
+def share_kept(run: Run, slo: SLO) -> float:
+    """Attainment of a promise by its own definition; 1 where no request counts."""
+    kept, weight = run.kept(slo)
+    total = float(weight.sum())
+    return float((kept * weight).sum()) / total if total > 0 else 1.0

@@ -3,7 +3,8 @@
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.hardware import pool_on, weights_on
-from workbench.serving.model.lowered import Failures, Instances, Lowered, Network, Outcome, Requests
+from workbench.serving.model.kv_network import Network
+from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
 from workbench.serving.model.measuring import metrics
 from workbench.serving.model.multicast_plan import MulticastPlan
 from workbench.serving.model.run import Run, serve

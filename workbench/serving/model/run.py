@@ -12,6 +12,7 @@ from workbench.records import Record
 from workbench.serving.kernels.gaps import fill_gaps, fill_token_times
 from workbench.serving.model.allocating import allocation
 from workbench.serving.model.engine import run_compiled
+from workbench.serving.model.kv_tables import kv_links, kv_transfers
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED, Lowered, Outcome
 from workbench.serving.model.promises import attainment, kept_shares
 from workbench.serving.model.scaling_tables import scaleouts, state_rows
@@ -48,7 +49,8 @@ class Run(Record):
     @cached_property
     def requests(self) -> pl.DataFrame:
         """The request table with `status, first_token_s, finish_s, wait_s, tbt_mean_s, tbt_max_s, prefill_instance,
-        decode_instance, evictions, moves, tokens_made`; instants on the table's own clock, NaN where there is none."""
+        decode_instance, evictions, moves, tokens_made, cached_tokens`; instants on the table's own clock, NaN where
+        there is none; -1 for no instance. Prompt tokens that a prefix cache saved are counted at every admission."""
         out = self.outcome
         mean_s, largest_s, _ = self._gaps(())
         return self.asked.with_columns(
@@ -58,11 +60,12 @@ class Run(Record):
             wait_s=out.wait_s,
             tbt_mean_s=mean_s,
             tbt_max_s=largest_s,
-            prefill_instance=out.instance,
+            prefill_instance=out.prefill,
             decode_instance=out.instance,
             evictions=out.evictions,
             moves=out.moves,
             tokens_made=out.made,
+            cached_tokens=out.cached,
         )
 
     @cached_property
@@ -91,14 +94,22 @@ class Run(Record):
     @cached_property
     def allocation(self) -> pl.DataFrame:
         """Accelerators that each model holds, and those at work, see `workbench.serving.model.allocating`."""
-        table = allocation(self.lowered, self.outcome, self._names, self.accelerators)
-        return table.with_columns(pl.col("time_s") + self.start_s)
+        return self._on_clock(allocation(self.lowered, self.outcome, self._names, self.accelerators))
 
     @cached_property
     def scaleouts(self) -> pl.DataFrame:
         """Every load of weights, see `workbench.serving.model.scaling_tables`."""
-        table = scaleouts(self.lowered, self.outcome, self._names)
-        return table.with_columns(pl.col("^.*_s$") + self.start_s)
+        return self._on_clock(scaleouts(self.lowered, self.outcome, self._names))
+
+    @cached_property
+    def transfers(self) -> pl.DataFrame:
+        """Every transfer of KV, see `workbench.serving.model.kv_tables`."""
+        return self._on_clock(kv_transfers(self.lowered, self.outcome, self._names))
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """How fast links between instances ran, see `workbench.serving.model.kv_tables`."""
+        return self._on_clock(kv_links(self.lowered, self.outcome))
 
     @cached_property
     def timeline(self) -> pl.DataFrame:
@@ -195,6 +206,11 @@ class Run(Record):
 
     def _gaps(self, shares: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return gaps(self.outcome, shares)
+
+    def _on_clock(self, table: pl.DataFrame) -> pl.DataFrame:
+        """With instants on the clock of the request table."""
+        instants = [name for name in table.columns if name.endswith("_s") and not name.endswith("_per_s")]
+        return table.with_columns(pl.col(instants) + self.start_s)
 
     @property
     def _names(self) -> Sequence[str]:

@@ -1,16 +1,18 @@
 """What serves, as people say it: engines, groups of instances, dispatch, failures."""
 
 import math
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from pydantic import Field, field_validator, model_validator
 
 from workbench.errors import InputError, UnknownName
-from workbench.records import Asked, AtLeastOne, NotNegative, ZeroOrMore
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, ZeroOrMore
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
-from workbench.serving.model.lowered import COLOCATED, NO_LIMIT, Failures, Instances, Lowered, Requests
+from workbench.serving.model.kv_network import ROLES, Network, network_of
+from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
 from workbench.serving.model.pooling import pooled
 from workbench.serving.model.request_columns import prefixes, ranks
 from workbench.serving.model.start_up import StartUp
@@ -78,6 +80,8 @@ class Group(Asked):
         count: how many; with a pool, how many at first.
         engine: how each batches.
         step: how long a step takes, see `workbench.serving.step_form`.
+        role: *colocated* instances do both phases; *prefill* ones compute prompts and send the KV to *decode* ones.
+        kv_bytes_per_token: of the KV that is sent; needed with roles.
         kv_tokens: tokens whose KV fits one instance (`workbench.profiles.check_fits` tells).
         limit: most requests queued or running on one before the router holds back; None for no limit.
         autoscaler: with a pool, how many there should be.
@@ -89,6 +93,8 @@ class Group(Asked):
     engine: Engine = ENGINES["continuous"]
     step: StepForm
     kv_tokens: AtLeastOne
+    role: Literal["colocated", "prefill", "decode"] = "colocated"
+    kv_bytes_per_token: Positive | None = None
     limit: AtLeastOne | None = None
     autoscaler: Autoscaler = Autoscaler()
     start_up: StartUp = StartUp()
@@ -117,6 +123,7 @@ class Scenario(Asked):
         failures: in any order; one at a time on each instance.
         until_s: when the clock stops; infinity to run until all is done.
         pool: where instances come and go; None where those of the groups are all there are.
+        network: what KV is sent over; needed where groups have roles.
     """
 
     groups: tuple[Group, ...] = Field(min_length=1)
@@ -124,6 +131,7 @@ class Scenario(Asked):
     failures: tuple[Failure, ...] = ()
     until_s: float = math.inf
     pool: Pool | None = None
+    network: Network | None = None
 
     @field_validator("dispatch")
     @classmethod
@@ -137,6 +145,12 @@ class Scenario(Asked):
         scaled = [group for group in self.groups if group.autoscaler != Autoscaler() or group.start_up != StartUp()]
         if self.pool is None and scaled:
             raise ValueError(f"group {scaled[0].model!r} has an autoscaler or a start-up but there is no pool; add one")
+        return self
+
+    @model_validator(mode="after")
+    def _roles_stay(self):
+        if self.pool is not None and (self.network or any(group.role != "colocated" for group in self.groups)):
+            raise ValueError("has roles or a network, and a pool; leave one out, instances with roles do not scale yet")
         return self
 
     @property
@@ -205,6 +219,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
             ROUTES[scenario.dispatch],
             scenario.until_s,
             None if scenario.pool is None else pooled(scenario.pool, scenario.groups),
+            network_of(scenario.network, scenario.groups, scenario.rows, names),
         )
     )
 
@@ -246,7 +261,7 @@ def _instances(scenario: Scenario, number: dict[str, int], prefix_tokens: int) -
         row = (
             number[group.model], group.limit or NO_LIMIT, one.slots, one.budget, one.chunk, one.block_tokens,
             group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart, _cached_blocks(one, prefix_tokens),
-            COLOCATED,
+            ROLES[group.role],
         )  # fmt: skip
         if group.kv_tokens < one.block_tokens:
             raise InputError(

@@ -1,6 +1,6 @@
 """Who is admitted, and what admission costs the pool."""
 
-from workbench.blending.kernels.flights import insert_row
+from workbench.blending.kernels.flights import ALL, insert_row, peak, peak_with
 from workbench.blending.kernels.layout import BY_CAP, LEFT, RIGHT, SINGLE
 from workbench.blending.kernels.prefixes import IDLE, OLDEST, SHARED, drop_oldest, missing_tokens, use
 from workbench.blending.kernels.state import (
@@ -10,10 +10,8 @@ from workbench.blending.kernels.state import (
     CREDIT,
     DECODING,
     DUE,
-    FINALS,
     FRESH,
     HEAVY,
-    IN_SIDE,
     MEMORY,
     NEXT,
     PARTIAL,
@@ -26,7 +24,6 @@ from workbench.blending.kernels.state import (
     UNIT,
 )
 from workbench.blending.policy.balance import in_flight, memory_split, prefill_tokens_per_step
-from workbench.blending.policy.peak import FINISH, predicted_peak
 from workbench.jit import inner_kernel
 
 
@@ -49,39 +46,29 @@ def split_pool(order, rules, state):
 
 
 @inner_kernel
-def _below(state, side, step, finish, since, limit):
-    """Whether the predicted peak of a side's private tokens, with one more request, stays within a limit."""
-    count, rows = state.number[IN_SIDE + side], state.rows[side]
-    on_time = count == 0 or rows[count - 1, FINISH] >= step  # nobody is overdue: at worst all end together
-    if on_time and state.number[FINALS + side] + finish - since <= limit:
-        return True
-    return predicted_peak(rows, count, step - 1, finish, since) <= limit
-
-
-@inner_kernel
 def fits(rules, state, side, step, held, shared, finish, since):
     """Whether a request may hold KV from this step on.
 
     Parameters:
         held: private tokens it holds at once. shared: shared tokens that it adds to the pool.
         finish, since: its row.
+
+    Below the capacity must stay: what is held with a token more for everyone, and the predicted peak of all. The right
+    end's own peak must stay below its share. When nobody is in flight, one request always may.
     """
-    number, total = state.number, state.pool.total
-    if number[IN_SIDE] + number[IN_SIDE + 1] == 0:
+    number, total, count = state.number, state.pool.total, state.count
+    if count[LEFT, ALL] + count[RIGHT, ALL] == 0:
         return True
     used = number[PRIVATE] + total[SHARED] - total[IDLE] + held + shared
     if used + number[DECODING] > rules.capacity:
         return False
     if rules.admission == BY_CAP:
         return used <= rules.cap
-    room = rules.capacity - total[SHARED] + total[IDLE] - shared
-    if rules.scan == SINGLE:
-        return _below(state, side, step, finish, since, room)
-    if side == RIGHT and not _below(state, side, step, finish, since, number[MEMORY + RIGHT]):
+    alone = peak_with(state.rows[side], count[side], step, finish, since)
+    if side == RIGHT and alone > number[MEMORY + RIGHT]:
         return False
-    other = 1 - side
-    others = predicted_peak(state.rows[other], number[IN_SIDE + other], step - 1, -1, 0)
-    return _below(state, side, step, finish, since, room - others)
+    others = peak(state.rows[1 - side], count[1 - side], step)
+    return alone + others + shared + total[SHARED] - total[IDLE] <= rules.capacity
 
 
 @inner_kernel
@@ -93,12 +80,9 @@ def make_free(nodes, rules, state, tokens):
 
 
 @inner_kernel
-def enter(state, request, side, finish, since):
+def enter(state, request, side, step, finish, since):
     """Give a request its row among those in flight."""
-    number = state.number
-    insert_row(state.rows[side], number[IN_SIDE + side], finish, since)
-    number[IN_SIDE + side] += 1
-    number[FINALS + side] += finish - since
+    insert_row(state.rows[side], state.count[side], step, finish, since)
     state.request[request, SIDE], state.request[request, DUE], state.request[request, SINCE_STEP] = side, finish, since
 
 
@@ -116,7 +100,7 @@ def _admit(jobs, nodes, order, rules, state, side, step):
     use(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
     number[PRIVATE] += own
     make_free(nodes, rules, state, number[DECODING])
-    enter(state, who, side, finish, since)
+    enter(state, who, side, step, finish, since)
     row = state.request[who]
     row[ADMITTED], row[COMPUTED], row[PLACE] = step, own + shared, place
     number[NEXT + side] += 1 if side == LEFT else -1

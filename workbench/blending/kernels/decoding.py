@@ -13,11 +13,9 @@ from workbench.blending.kernels.state import (
     DONE,
     DUE,
     ENDS,
-    FINALS,
     FINISHED,
     FRESH,
     HEAVY,
-    IN_SIDE,
     NEWEST_DECODE,
     PLACE,
     PRIVATE,
@@ -63,9 +61,7 @@ def _stop(jobs, state, who, done):
     number[CONTEXT] -= jobs.prompt[who] + done
     number[PRIVATE] -= jobs.own[who] + done
     side = row[SIDE]
-    remove_row(state.rows[side], number[IN_SIDE + side], row[DUE], row[SINCE_STEP])
-    number[IN_SIDE + side] -= 1
-    number[FINALS + side] -= row[DUE] - row[SINCE_STEP]
+    remove_row(state.rows[side], state.count[side], row[DUE], row[SINCE_STEP])
 
 
 @inner_kernel
@@ -103,7 +99,7 @@ def bring_back(jobs, nodes, rules, state, step):
         number[SWAPPED_FIRST] = (number[SWAPPED_FIRST] + 1) % state.swapped.size
         number[SWAPPED] -= 1
         number[PRIVATE] += held
-        enter(state, who, row[SIDE], finish, since)
+        enter(state, who, row[SIDE], step, finish, since)
         _begin(jobs, rules, state, who, step, done)
         make_free(nodes, rules, state, number[DECODING])
 
@@ -115,37 +111,44 @@ def end_step(jobs, nodes, order, rules, state, step):
     number[PRIVATE] += number[DECODING]
     number[CONTEXT] += number[DECODING]
     slot = step % state.head.size
-    who = state.head[slot]
+    who, ready = state.head[slot], 0
     while who >= 0:
         following = state.after[who]
         row = state.request[who]
         unlink(state.head, state.after, state.ahead, who)
         if row[ENDS] == step:
-            _stop(jobs, state, who, jobs.output[who])
-            leave(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
-            row[FINISHED] = step
-            number[DONE] += 1
-            if order.density[order.unit[row[PLACE]]] < rules.density:
-                number[HEAVY] -= 1
+            at = ready  # in order of their numbers
+            while at > 0 and state.leaving[at - 1] > who:
+                state.leaving[at] = state.leaving[at - 1]
+                at -= 1
+            state.leaving[at] = who
+            ready += 1
         else:
-            _move(state, who)
+            _move(state, who, step)
             row[AT] = row[ENDS]
             link(state.head, state.after, state.ahead, row[AT] % state.head.size, who)
         who = following
+    for place in range(ready):
+        who = state.leaving[place]
+        row = state.request[who]
+        _stop(jobs, state, who, jobs.output[who])
+        leave(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
+        row[FINISHED] = step
+        number[DONE] += 1
+        if order.density[order.unit[row[PLACE]]] < rules.density:
+            number[HEAVY] -= 1
     for place in range(number[FRESH]):
         _begin(jobs, rules, state, state.fresh[place], step + 1, 0)
     number[FRESH] = 0
 
 
 @inner_kernel
-def _move(state, who):
-    """Let a request of the left end, longer than expected by far, count to the right one."""
-    number, row = state.number, state.request[who]
+def _move(state, who, step):
+    """Let a request of the left end, longer than expected by far, count to the right one, as one that is late."""
+    row = state.request[who]
     finish, since = row[DUE], row[SINCE_STEP]
-    remove_row(state.rows[LEFT], number[IN_SIDE + LEFT], finish, since)
-    number[IN_SIDE + LEFT] -= 1
-    number[FINALS + LEFT] -= finish - since
-    enter(state, who, RIGHT, finish, since)
+    remove_row(state.rows[LEFT], state.count[LEFT], finish, since)
+    enter(state, who, RIGHT, step, finish, since)
 
 
 @inner_kernel

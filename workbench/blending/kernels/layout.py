@@ -81,6 +81,7 @@ class Rules(NamedTuple):
     patience: float
 
 
-TOKENS, KV_READ, PAIRS, HELD = range(4)
+TOKENS, KV_READ, PAIRS, HELD, DECODES = range(5)
 """Columns of the log of steps: tokens computed, KV tokens read by those that decode, growth of squared prompt positions
-(attention over prompts), KV tokens held at the end of the step."""
+(attention over prompts), KV tokens held at the end of the step, requests that decode."""
+LOG_COLUMNS = 5

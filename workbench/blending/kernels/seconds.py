@@ -14,7 +14,7 @@ def step_seconds(
     """Fill the seconds of every step.
 
     Parameters:
-        log: int64[k, 4], see `layout`.
+        log: int64[k, 5], see `layout`.
         token_s: dense compute of a token. pair_s: prefill attention, over growth of squared positions.
         kv_token_s: reading the KV of a token. weights_s: reading all weights, below which no step computes.
         network_token_s: collectives of a token; hidden: whether they run beside the rest.

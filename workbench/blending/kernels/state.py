@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.blending.kernels.flights import ROW_COLUMNS
 from workbench.blending.kernels.layout import LEFT, RIGHT
 from workbench.blending.kernels.prefixes import Pool, new_pool
 from workbench.jit import kernel
@@ -16,14 +17,13 @@ NEWEST_DECODE, FRESH, DONE, SWAPS = 5, 6, 7, 8
 was swapped out."""
 NEXT = 10
 """The next place of the left end, and behind it that of the right end."""
-PARTIAL, TODO, IN_SIDE, FINALS = 12, 14, 16, 18
-"""By side: the request whose prompt is being computed (-1: none) and its tokens to do; rows of its side; the private
-tokens these will hold when they finish, added up."""
-UNIT, MEMORY = 20, 22
+PARTIAL, TODO = 12, 14
+"""By side: the request whose prompt is being computed (-1: none) and its tokens to do."""
+UNIT, MEMORY = 16, 18
 """By side: the unit it last stood in, and its share of the pool in tokens."""
-HEAVY = 24
+HEAVY = 20
 """Requests in flight of units below the density of all."""
-SIZE = 25
+SIZE = 21
 CREDIT, BUDGET, COMPUTE_LEFT, KV_LEFT = 0, 2, 4, 5
 """Floats: by side prompt tokens it may still have computed, and what it gets a step; work left by the estimates."""
 FLOATS = 6
@@ -39,10 +39,11 @@ class State(NamedTuple):
 
     Attributes:
         number: int64[SIZE]. real: float64[FLOATS]. request: int64[n, REQUEST_COLUMNS].
-        rows: int64[2, n, 2], see `policy.peak`.
+        rows, count: int64[2, n, 5], int64[2, 3], requests in flight by side, see `flights`.
         head, after, ahead: ring of decoding requests by step, see `flights`.
         older, newer: neighbours in the list of decoding requests by the step they began.
-        fresh, swapped: int64[n], whose prompt was finished in this step; the queue of those swapped out.
+        fresh, leaving: int64[n], whose prompt, or output, was finished in this step.
+        swapped: int64[n], the queue of those swapped out.
         pool: the shared segments.
     """
 
@@ -50,12 +51,14 @@ class State(NamedTuple):
     real: np.ndarray
     request: np.ndarray
     rows: np.ndarray
+    count: np.ndarray
     head: np.ndarray
     after: np.ndarray
     ahead: np.ndarray
     older: np.ndarray
     newer: np.ndarray
     fresh: np.ndarray
+    leaving: np.ndarray
     swapped: np.ndarray
     pool: Pool
 
@@ -76,7 +79,7 @@ def new_state(jobs, nodes, order, rules):
         longest = max(longest, jobs.output[order.request[place]])
     links = np.full((4, requests), -1, np.int32)
     return State(
-        number, real, request, np.zeros((2, served, 2), np.int64), np.full(longest + 2, -1, np.int32),
-        links[0], links[1], links[2], links[3], np.zeros(served, np.int64), np.zeros(served, np.int64),
-        new_pool(nodes.parent.size),
+        number, real, request, np.zeros((2, served, ROW_COLUMNS), np.int64), np.zeros((2, 3), np.int64),
+        np.full(longest + 2, -1, np.int32), links[0], links[1], links[2], links[3],
+        np.zeros(served, np.int64), np.zeros(served, np.int64), np.zeros(served, np.int64), new_pool(nodes.parent.size),
     )  # fmt: skip

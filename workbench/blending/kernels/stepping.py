@@ -13,14 +13,27 @@ Time is counted in steps, numbered from 0; how long each takes follows from its 
    zero; the left end then fills the last tile.
 5. Without retention, segments that nobody uses are dropped; what becomes unused at the end of a step stays until here.
 6. Everyone who decodes reads its context with the new token, and makes it. Whose output is complete leaves with all it
-   held. Whose prompt is complete decodes from the next step on.
+   held, by their numbers. Whose prompt is complete decodes from the next step on.
 """
 
 import numpy as np
 
 from workbench.blending.kernels.admitting import compute_prompts, split_pool
 from workbench.blending.kernels.decoding import bring_back, drop_idle, end_step, make_room
-from workbench.blending.kernels.layout import FEEDBACK, HELD, KV_READ, LEFT, OPEN, PAIRS, RIGHT, SINGLE, TOKENS
+from workbench.blending.kernels.flights import expire
+from workbench.blending.kernels.layout import (
+    DECODES,
+    FEEDBACK,
+    HELD,
+    KV_READ,
+    LEFT,
+    LOG_COLUMNS,
+    OPEN,
+    PAIRS,
+    RIGHT,
+    SINGLE,
+    TOKENS,
+)
 from workbench.blending.kernels.prefixes import SHARED
 from workbench.blending.kernels.state import (
     BUDGET,
@@ -42,15 +55,17 @@ from workbench.jit import inner_kernel, kernel
 
 @kernel
 def run_steps(jobs, nodes, order, rules):
-    """Serve the requests of an order; returns the log of steps (int64[k, 4]), the rows of requests and the swaps.
+    """Serve the requests of an order; returns the log of steps (int64[k, 5]), the rows of requests and the swaps.
 
     Parameters: see `layout`. The caller has made sure that every request fits the pool alone.
     """
     state = new_state(jobs, nodes, order, rules)
     number = state.number
-    log = np.empty((4096, 4), np.int64)
+    log = np.empty((4096, LOG_COLUMNS), np.int64)
     step = 0
     while number[DONE] < order.request.size:
+        for side in range(2):
+            expire(state.rows[side], state.count[side], step)
         make_room(jobs, nodes, rules, state, step)
         bring_back(jobs, nodes, rules, state, step)
         decodes = number[DECODING]
@@ -60,11 +75,11 @@ def run_steps(jobs, nodes, order, rules):
             drop_idle(nodes, state)
         end_step(jobs, nodes, order, rules, state, step)
         if step == log.shape[0]:
-            longer = np.empty((2 * step, 4), np.int64)
+            longer = np.empty((2 * step, LOG_COLUMNS), np.int64)
             longer[:step] = log
             log = longer
         log[step, TOKENS], log[step, KV_READ], log[step, PAIRS] = decodes + tokens, read, pairs
-        log[step, HELD] = number[PRIVATE] + state.pool.total[SHARED]
+        log[step, HELD], log[step, DECODES] = number[PRIVATE] + state.pool.total[SHARED], decodes
         state.real[COMPUTE_LEFT] -= decodes + tokens
         state.real[KV_LEFT] -= read
         step += 1

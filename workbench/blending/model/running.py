@@ -38,7 +38,8 @@ class Run(NamedTuple):
     """What became of an order.
 
     Attributes:
-        log: int64[k, 4], a row a step: tokens computed, KV tokens read, growth of squared prompt positions, KV held.
+        log: int64[k, 5], a row a step: tokens computed, KV tokens read, growth of squared prompt positions, KV tokens
+            held, requests that decode.
         request: int64[n], who was served.
         admitted, finished: int64[n], steps of admission and of the last token, in the order of `request`.
         computed: int64[n], prompt tokens that were computed; the others were prefix hits.
@@ -69,6 +70,10 @@ class Run(NamedTuple):
     def seconds(self, engine: Engine) -> StepSeconds:
         """How long each step takes on an engine."""
         return seconds_of(self.log, engine)
+
+    def finish_s(self, engine: Engine) -> np.ndarray:
+        """When each request is done, in the order of `request`."""
+        return np.cumsum(self.seconds(engine).step_s)[self.finished]
 
     def throughput(self, pool: Pool, engine: Engine) -> float:
         """Prompt and output tokens, hits among them, over the time of all steps, tokens/s."""

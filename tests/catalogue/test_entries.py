@@ -137,7 +137,30 @@ def test_promises_kept_come_from_the_simulator(id, monkeypatch):
     assert after["ttft_kept"].max() == 0
 
 
-WITHOUT_SECONDS = (SHARES, *PROMISES)
+WATCHED = ("lambdascale/fig8",)
+
+
+@pytest.mark.parametrize("id", WATCHED)
+def test_first_tokens_come_from_the_simulator(id, monkeypatch):
+    """A simulator in which everything happens an hour later shows in all that is told of first tokens."""
+    module = sys.modules["workbench.catalogue.lambdascale.replaying"]
+    true = module.simulate
+
+    def simulator(lowered, *rest):
+        run = true(lowered, *rest)
+        instants = ("first_token_s", "finish_s", "iteration_end_s")
+        return run._replace(**{name: getattr(run, name) + 3600.0 for name in instants})
+
+    entry = spec.find(id)
+    first = pl.col("series").str.starts_with("first tokens")
+    before = running.run(entry, {}, backends="simpy", quick=True).tables["headline"].filter(first)
+    monkeypatch.setattr(module, "simulate", simulator)
+    after = running.run(entry, {}, backends="simpy", quick=True).tables["headline"].filter(first)
+    assert len(before)
+    assert (after["value"] - before["value"]).to_list() == pytest.approx([3600.0] * len(before))
+
+
+WITHOUT_SECONDS = (SHARES, *PROMISES, *WATCHED)
 
 
 @pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id not in WITHOUT_SECONDS])

@@ -9,6 +9,7 @@ import polars as pl
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.lambdascale.fig8_judging import judge
+from workbench.catalogue.lambdascale.fig8_running import watched
 from workbench.catalogue.lambdascale.systems import (
     BATCH,
     BLOCKS,
@@ -30,7 +31,7 @@ from workbench.catalogue.lambdascale.systems import (
     world,
 )
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import ALL, Assumption, Match, experiment
+from workbench.catalogue.spec import ALL, Agree, Assumption, Match, experiment
 from workbench.scaling.model import Formed, Speed, lanes, tokens_per_s
 
 SOURCES = (1, 2, 4)
@@ -52,8 +53,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     "lambdascale/fig8",
     title="Tokens per second while scaling out",
     question="How soon do tokens flow, and how fast, when a cluster scales out from one, two or four replicas?",
-    backends=("analytic",),
-    seconds={"analytic": 0.1},
+    backends=("analytic", "simpy"),
+    seconds={"analytic": 0.1, "simpy": 4.0},
     draw="staircase.scaling_out",
     panels=("small", "large", "starts"),
     say=_say,
@@ -64,6 +65,22 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         Match(tolerance=0.03, note="the notes print two or three digits"),
     ),
     judges=(judge,),
+    agrees=(
+        Agree(
+            "first tokens",
+            "starts",
+            ("system", "model", "sources"),
+            "first_s",
+            {("analytic", "simpy"): (-1e-9, 1e-9)},
+        ),
+        Agree(
+            "level when all is loaded",
+            "starts",
+            ("system", "model", "sources"),
+            "final_per_s",
+            {("analytic", "simpy"): (-0.03, 0.03)},
+        ),
+    ),
 )
 def fig8(
     context: Context,
@@ -115,10 +132,13 @@ def fig8(
             formation += _formation(one, k, out)
             for system in SYSTEMS:
                 about = {"system": system, "model": one.label, "sources": k}
-                table = _lanes(one, system, out, pace, switch)
-                points = _breakpoints(table)
-                rates += [about | row for row in _rates(table, points)]
-                starts.append(about | _start(table, pace))
+                if context.backend == "analytic":
+                    table = _lanes(one, system, out, pace, switch)
+                    points, start = _rates(table, _breakpoints(table)), _start(table, pace)
+                else:
+                    points, start = watched(context, one, system, k, overhead_s, variant, switch)
+                rates += [about | row for row in points]
+                starts.append(about | start)
     tables = {"formation": pl.DataFrame(formation), "rates": pl.DataFrame(rates), "starts": pl.DataFrame(starts)}
     return {**tables, "headline": headline(_known(context, cluster, worlds, tables["starts"]))}
 
@@ -144,18 +164,24 @@ def _rates(table: pl.DataFrame, points: np.ndarray) -> list[dict[str, float]]:
 
 def _start(table: pl.DataFrame, pace: Speed) -> dict[str, float]:
     """First tokens, the last change, and the plateau: how long pipelines serve, and at what share of the end's rate."""
-    first = table.sort("begin_s").row(0, named=True)
     piped = table.filter(pl.col("how") == "pipeline")
     last_s = float(table["begin_s"].max())
     plateau = tokens_per_s(table, np.array([np.nextafter(last_s, 0.0)]))[0] if len(piped) else 0.0
     begins = float(piped["begin_s"].min()) if len(piped) else last_s
     return {
-        "first_s": first["begin_s"] + (pace.piped_s if first["how"] == "pipeline" else pace.token_s),
+        "first_s": _first_token(table, pace),
         "last_s": last_s,
         "final_per_s": float(tokens_per_s(table, np.array([last_s]))[0]),
         "plateau_share": float(plateau) / float(tokens_per_s(table, np.array([last_s]))[0]),
         "plateau_s": last_s - begins,
     }
+
+
+def _first_token(table: pl.DataFrame, pace: Speed) -> float:
+    """The end of the first step; a pipeline that is left before it has made one makes none."""
+    step_s = pl.when(pl.col("how") == "pipeline").then(pace.piped_s).otherwise(pace.token_s)
+    ends = table.with_columns(first_s=pl.col("begin_s") + step_s)
+    return float(ends.filter(pl.col("first_s") <= pl.col("end_s"))["first_s"].min())
 
 
 def _formation(one: World, k: int, out: Formed) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from workbench.serving.simulated.step import Step
 class Decoder(Instance):
     """Requests come with their KV, for which blocks are taken before it is sent; its own queue has who was evicted."""
 
+    awaits_others = True  # blocks may be taken, and requests land
+
     def __init__(self, *args):
         super().__init__(*args)
         self.coming: list[Request] = []  # in the order in which their transfers began
@@ -48,9 +50,6 @@ class Decoder(Instance):
 
     def _blocks_for(self, request: Request) -> int:
         return self.blocks.holding(request.most_stored if self.reserve else request.stored)
-
-    def _joinable(self) -> bool:
-        return True  # blocks may be taken and requests may land at this very instant
 
     def _start(self) -> Step | None:
         for request in self.landed:

@@ -18,6 +18,9 @@ from workbench.serving.simulated.step import Step
 class Instance:
     """One place that runs a model: a SimPy process that starts a step, waits for its end, and looks again."""
 
+    awaits_others = False
+    """Whether what others do at the instant at which a step ends may change the next one, though nobody waits."""
+
     def __init__(
         self, index: int, given: Instances, prefix_tokens: int, clock: Clock, instants: Instants, log: Log
     ):  # fmt: skip
@@ -113,7 +116,7 @@ class Instance:
     def _live(self, life: int):
         """The process of one life, from a recovery to the next failure."""
         at, clock, ends, starts = self.clock.at, self.clock, self.instants.ends, self.instants.starts
-        idle = not self.outstanding
+        line, idle = self.router.lines[self.model], not self.outstanding
         while True:
             if idle:
                 self.work = clock.event()
@@ -134,11 +137,7 @@ class Instance:
                     self.router.call()
                     if not (self.up or self.outstanding):
                         self.emptied()
-                joinable = self._joinable()
-
-    def _joinable(self) -> bool:
-        """Whether requests may still join at this instant, at which a step has ended."""
-        return self.router.has_waiting(self.model)
+                joinable = self.awaits_others or bool(line)
 
     def _start(self) -> Step | None:
         """Blocks for those that go on, newcomers if all of these got theirs, and the step that follows, if any."""

@@ -11,6 +11,8 @@ class Prefiller(Instance):
     So there may be nobody who runs, and no room for who waits: until blocks are free, or somebody else comes.
     """
 
+    awaits_others = True  # blocks may become free
+
     def __init__(self, *args):
         super().__init__(*args)
         self.leaving: dict[Request, int] = {}  # blocks of each, in the order in which their prompts were done
@@ -19,9 +21,6 @@ class Prefiller(Instance):
         """Another instance has the KV of a request."""
         self.blocks.free += self.leaving.pop(request)
         self.wake()
-
-    def _joinable(self) -> bool:
-        return True  # blocks may become free at this very instant
 
     def _end(self, step: Step) -> bool:
         done = super()._end(step)

@@ -51,9 +51,6 @@ class Router:
         self.called = False
         self.met = [0] * models  # arrivals that were not rejected
 
-    def has_waiting(self, model: int) -> bool:
-        return bool(self.lines[model])
-
     def meet(self, request: Request) -> None:
         """A request arrives: it is rejected, or joins the line of its model."""
         lines = (self.lines[request.model], self.decode_lines[request.model])

@@ -38,6 +38,11 @@ class Blocks:
         self._bytes = np.frombuffer(self._memory, dtype=np.uint8)
         self._tensor = torch.frombuffer(self._memory, dtype=torch.uint8)
 
+    @property
+    def memory(self) -> np.ndarray:
+        """All of it, uint8, blocks and what lies between them."""
+        return self._bytes
+
     def clear(self) -> None:
         """Forget everything, and touch every page so that no page fault is timed."""
         self._bytes.fill(0)

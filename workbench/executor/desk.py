@@ -58,6 +58,7 @@ class Desk:
         self._connection, self._sending = connection, threading.Lock()
         self._inbox: queue.SimpleQueue = queue.SimpleQueue()
         self._on_call_off: Callable[[str], None] | None = None
+        self._on_word: Callable[[Any], None] | None = None
 
     def say(self, value: Any) -> None:
         """Tell the parent something while the task goes on."""
@@ -74,6 +75,10 @@ class Desk:
         """Call this from another thread, with the reason, when the parent calls the task off."""
         self._on_call_off = callback
 
+    def on_word(self, callback: Callable[[Any], None]) -> None:
+        """Hand the parent's words to this from another thread, as they come, instead of to `hear`."""
+        self._on_word = callback
+
     def _reply(self, kind: str, value: Any) -> None:
         with self._sending:
             self._connection.send(Reply(kind, value))
@@ -88,6 +93,9 @@ class Desk:
                 message = self._connection.recv()
             except (EOFError, OSError):
                 os._exit(0)
+            if isinstance(message, Word) and (on_word := self._on_word) is not None:
+                on_word(message.value)
+                continue
             self._inbox.put(message)
             if isinstance(message, CallOff) and self._on_call_off is not None:
                 self._on_call_off(message.reason)
@@ -101,7 +109,7 @@ class Desk:
             except Exception as error:
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 reply = "failed", f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"
-            self._on_call_off = None
+            self._on_call_off = self._on_word = None
             self._reply(*reply)
 
 

@@ -19,7 +19,7 @@ from workbench.records import whole
 
 START_S = 60.0
 LARGEST_POOL = 64
-PRELOADED = ["torch", "torch.distributed", "workbench.executor.relay"]
+PRELOADED = ["torch", "torch.distributed", "workbench.executor.relay", "workbench.executor.transformer_serving.node"]
 """What the fork server imports once, so that every worker forked from it starts with torch loaded."""
 
 _starting = threading.Lock()

@@ -7,6 +7,7 @@ from pooling_cases import case, random_case
 from workbench.errors import InputError
 from workbench.pooling.model.engine import run_compiled
 from workbench.pooling.model.lowered import DONE, FAILED, INSIDE, REJECTED, Lowered, Outcome
+from workbench.pooling.policy.names import RUNS, SHARED, SHORTEST
 from workbench.pooling.simulated import simulate
 
 
@@ -47,6 +48,17 @@ def check_conservation(lowered: Lowered, out: Outcome) -> None:
 @pytest.mark.parametrize("seed", range(120))
 def test_random_pools_end_the_same(seed):
     lowered = random_case(seed)
+    out = run_compiled(lowered)
+    assert differences(out, simulate(lowered)) == []
+    check_conservation(lowered, out)
+
+
+@pytest.mark.parametrize("system", [RUNS, SHORTEST, SHARED])
+@pytest.mark.parametrize("seed", range(30))
+def test_random_pools_of_whole_requests_end_the_same(seed, system):
+    lowered = random_case(seed)
+    place = np.arange(lowered.models.home.size) % (lowered.pool.node.size + 1) - 1  # the first is nowhere
+    lowered = lowered._replace(models=lowered.models._replace(place=place), rules=lowered.rules._replace(system=system))
     out = run_compiled(lowered)
     assert differences(out, simulate(lowered)) == []
     check_conservation(lowered, out)

@@ -34,7 +34,9 @@ GROUP_SIZE = 7
 
 # One batch of a work list.
 BATCH_MODEL, BATCH_HEAD, BATCH_TAIL, BATCH_COUNT, BATCH_NEXT, IN_ROUND = range(6)
-BATCH_SIZE = 6
+BATCH_WAITING, BATCH_USED = 6, 7
+"""Where whole requests are served: requests whose prompt is to be processed, KV blocks of the others."""
+BATCH_SIZE = 8
 
 # One instance: what it is and holds.
 NODE, IS_DECODE, RESIDENT, TARGET = range(4)
@@ -50,14 +52,17 @@ OUT_HEAD, OUT_TAIL, OUT_NOW, OUTS = 17, 18, 19, 20
 IN_HEAD, IN_TAIL, IN_NOW = 21, 22, 23
 USED_BYTES = 24
 TURN_TOKENS, TURN_REQUESTS, SWITCH_KIND = 25, 26, 27
-INSTANCE_SIZE = 28
+TAIL_MODEL = 28
+"""Where whole requests are served: the model of the last batch that it was given."""
+INSTANCE_SIZE = 29
 
 IDLE, LOADING, FETCHING, TIMED, WORKING, WAITING_KV, WAITING_OUT, WAITING_IN, ASLEEP = range(9)
 """What `STAGE` holds. An instance that is idle, waits or sleeps can be poked."""
 
 # Its instants and sums.
-CLOCK_S, TURN_FROM_S, READY_S, SWITCH_FROM_S, SINCE_SWITCH_S, STEP_S, BUSY_S, SWITCHING_S = range(8)
-REALS_SIZE = 8
+CLOCK_S, TURN_FROM_S, READY_S, SWITCH_FROM_S, SINCE_SWITCH_S, STEP_S, BUSY_S, SWITCHING_S, GIVEN_S = range(9)
+"""`GIVEN_S`: where whole requests are served, when it was last given one."""
+REALS_SIZE = 9
 
 # Its transfers: weights at a switch, weights that are prefetched, KV caches out and in.
 LOAD, FETCH, OUT, IN = range(4)

@@ -108,7 +108,7 @@ def fresh(requests: Any, models: Any, pool: Any, rules: Any, rows: dict[str, int
         held_s=np.zeros((nodes, kinds)),
         held_bytes=(held * models.weight_bytes).sum(axis=1),
         spare=np.arange(count),
-        some=np.zeros(max(count, kinds), np.int64),
+        some=np.zeros(max(count, kinds, size), np.int64),
         many=np.zeros(max(2 * count, size)),
         chosen=np.zeros(max(layout.FLOWS * size, kinds), np.int64),
         wanted=np.zeros(layout.FLOWS * size),

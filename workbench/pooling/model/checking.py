@@ -10,6 +10,7 @@ from workbench.pooling.policy.names import (
     GROUP_RULES,
     LOAD_RULES,
     PREFETCHES,
+    SYSTEMS,
     TURNS,
 )
 from workbench.serving.model.arrays import reals, right, wholes
@@ -26,9 +27,12 @@ def checked(lowered: Lowered) -> Lowered:
     models = _models(lowered.models)
     pool = _pool(lowered.pool)
     rules = _rules(lowered.rules)
+    right(models.place < pool.node.size, "models.place", f"name one of {pool.node.size} instances, or -1")
     requests = _requests(lowered.requests, models.weight_bytes.size)
     nodes = 1 + int(pool.node[-1])
     right(models.home < nodes, "models.home", f"name one of {nodes} nodes, from 0")
+    if rules.system not in SYSTEMS.values():
+        raise InputError(f"is {rules.system}", "give a number of policy.names.SYSTEMS", field="rules.system")
     if rules.system == TURNS:
         for role, word in ((0, "processes prompts"), (1, "decodes")):
             served = np.unique(pool.node[pool.decodes == role])
@@ -65,6 +69,7 @@ def _models(given: Models) -> Models:
         load_bytes_per_s=reals(given.load_bytes_per_s, "models.load_bytes_per_s", (count,)),
         assumed_s=reals(given.assumed_s, "models.assumed_s", (count,)),
         home=wholes(given.home, "models.home", count, 0),
+        place=wholes(given.place, "models.place", count, -1),
         owner=wholes(given.owner, "models.owner", count, 0),
         owner_most=wholes(given.owner_most, "models.owner_most", np.size(given.owner_most), 0),
         block_bytes=wholes(given.block_bytes, "models.block_bytes", count, 1),

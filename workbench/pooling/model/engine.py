@@ -4,8 +4,10 @@ import numpy as np
 
 from workbench.pooling.kernels import layout
 from workbench.pooling.kernels.turns import take_turns
+from workbench.pooling.kernels.wholes import serve_wholes
 from workbench.pooling.model.checking import checked
 from workbench.pooling.model.lowered import Lowered, Outcome
+from workbench.pooling.policy.names import TURNS
 
 
 def run_compiled(lowered: Lowered) -> Outcome:
@@ -15,7 +17,8 @@ def run_compiled(lowered: Lowered) -> Outcome:
         InputError: a run that makes no sense, with the array and row at fault.
     """
     requests, models, pool, rules = checked(lowered)
-    state = take_turns(requests, models, pool, rules)
+    engine = take_turns if rules.system == TURNS else serve_wholes
+    state = engine(requests, models, pool, rules)
     made = state.requests[:, layout.MADE].copy()
     whole = np.cumsum(requests.output) - requests.output
     at = np.concatenate([[0], np.cumsum(made)])

@@ -46,6 +46,7 @@ class Models(NamedTuple):
         load_bytes_per_s: float64[M], rate at which weights come from host memory to a GPU that has the way to itself.
         assumed_s: float64[M], time of a switch that the schedulers reckon with.
         home: int64[M], the node whose instances serve it.
+        place: int64[M], the instance that holds it where models stay, -1 for none; not read by other systems.
         owner: int64[M], whose model it is.
         owner_most: int64[W], most requests of each of the W owners that may be inside.
         block_bytes: int64[M], of a KV block.
@@ -60,6 +61,7 @@ class Models(NamedTuple):
     load_bytes_per_s: np.ndarray
     assumed_s: np.ndarray
     home: np.ndarray
+    place: np.ndarray
     owner: np.ndarray
     owner_most: np.ndarray
     block_bytes: np.ndarray

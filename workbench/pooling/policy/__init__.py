@@ -14,6 +14,7 @@ from workbench.pooling.policy.names import ADMISSIONS, CLOCKS, GROUP_RULES, LOAD
 from workbench.pooling.policy.quota import fill_quotas, pace_of
 from workbench.pooling.policy.slabs import SlabPool
 from workbench.pooling.policy.steps import decode_step_s, prompt_s
+from workbench.pooling.policy.wholes import RUN, place_run
 
 __all__ = [
     "ADMISSIONS",
@@ -23,6 +24,7 @@ __all__ = [
     "GROUP_RULES",
     "LOAD_RULES",
     "PREFETCHES",
+    "RUN",
     "SYSTEMS",
     "BumpAllocator",
     "SlabPool",
@@ -36,5 +38,6 @@ __all__ = [
     "may_come",
     "may_prefetch",
     "pace_of",
+    "place_run",
     "prompt_s",
 ]

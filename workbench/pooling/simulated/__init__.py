@@ -30,6 +30,13 @@ requests is a token below the cap.
 
 **KV caches.** Those leaving a GPU do so one by one, those coming too. The first in line comes when it has left where it
 was, and when it fits, or nothing leaves that could make room. Its size is that of its blocks when it left.
+
+**Whole requests.** Requests arrive, then switches and steps end, then instances decide. An instance drops batches
+without requests and works on its first one: it switches, processes the first waiting prompt for which there is KV
+cache, prompt and output being set aside at once, or decodes one token for all others. Where the shortest comes first,
+all work lists are sorted at each arrival, and a batch that is displaced from the front must compute its KV caches anew,
+with what it has made. Where models share instances they are all there, and the batch in front goes to the end after
+each step.
 """
 
 from workbench.pooling.simulated.run import simulate

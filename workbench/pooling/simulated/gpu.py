@@ -131,7 +131,7 @@ class Gpu:
     def send_away(self, request: Request) -> None:
         """Send a request's KV cache to the host, behind those that leave before it."""
         request.kv, request.leaving = IN_HOST, True
-        request.blocks = self.world.blocks(request.tokens)
+        request.blocks = self.world.steps.blocks(request.tokens)
         self.leaving.append(request)
         self.next_out()
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from workbench.pooling.model.lowered import INSIDE
+from workbench.pooling.model.lowered import INSIDE, Requests
 
 NOWHERE, ON_GPU, IN_HOST, CALLED, COMING = "nowhere", "on the GPU", "in the host", "called", "coming"
 
@@ -20,6 +20,12 @@ class Request:
         self.begun = False
         self.kv, self.leaving, self.blocks, self.from_s = NOWHERE, False, 0, 0.0
         self.reserved = 0
+
+    @classmethod
+    def all_of(cls, asked: Requests) -> "list[Request]":
+        """All requests of a run, in order of arrival."""
+        columns = (asked.arrival_s, asked.prompt, asked.output, asked.model)
+        return [cls(k, *row) for k, row in enumerate(zip(*(column.tolist() for column in columns), strict=True))]
 
     @property
     def tokens(self) -> int:

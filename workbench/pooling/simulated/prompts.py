@@ -32,7 +32,7 @@ class PromptGpu(Gpu):
             if self.resident != request.model:
                 yield from self.switch(request.model)
             request.wait_s = self.clock.now - request.arrival_s
-            seconds = self.world.prompt_s(request.model, request.prompt)
+            seconds = self.world.steps.prompt_s(request.model, request.prompt)
             yield self.spend(seconds)
             self.job = self.job_group = None
             self.busy_s += seconds
@@ -60,10 +60,10 @@ class PromptGpu(Gpu):
 
     def group_for(self, request: Request) -> Group | None:
         """The first group with room for a request."""
-        blocks, capacity = self.world.blocks(request.prompt), int(self.models.capacity[request.model])
+        blocks, capacity = self.world.steps.blocks(request.prompt), int(self.models.capacity[request.model])
         for group in self.groups:
             if group.model == request.model:
-                waiting = sum(self.world.blocks(other.prompt) for other in group.waiting)
+                waiting = sum(self.world.steps.blocks(other.prompt) for other in group.waiting)
                 rule, limit = self.rules.group_rule, self.rules.group_limit
                 if has_room(rule, limit, group.taken, len(group.waiting), waiting, blocks, capacity):
                     return group
@@ -80,11 +80,11 @@ class PromptGpu(Gpu):
         total, model = 0.0, self.resident if self.target < 0 else self.target
         if self.job is not None:
             model = self.job.model
-            total = self.world.prompt_s(model, self.job.prompt)
+            total = self.world.steps.prompt_s(model, self.job.prompt)
         for group in waiting:
             if group.model != model:
                 model = group.model
                 total += float(self.models.assumed_s[model])
             for request in group.waiting:
-                total += self.world.prompt_s(model, request.prompt)
+                total += self.world.steps.prompt_s(model, request.prompt)
         return total

@@ -11,6 +11,8 @@ from workbench.pooling.model.lowered import (
     Lowered,
     Outcome,
 )
+from workbench.pooling.policy.names import TURNS
+from workbench.pooling.simulated.wholes import Cluster
 from workbench.pooling.simulated.world import World
 
 
@@ -20,7 +22,8 @@ def simulate(lowered: Lowered) -> Outcome:
     Raises:
         InputError: a run that makes no sense, or that looks ahead.
     """
-    world = World(checked(lowered))
+    lowered = checked(lowered)
+    world = World(lowered) if lowered.rules.system == TURNS else Cluster(lowered)
     world.run()
     people, nan = world.requests, float("nan")
     made = np.array([len(one.token_s) for one in people], np.int64)

@@ -45,7 +45,7 @@ class TurnGpu(Gpu):
 
     def fits(self, batch: Batch, request: Request, ahead: int = AHEAD_TO_JOIN) -> bool:
         """Whether a request may join a batch."""
-        blocks = self.world.blocks(request.tokens + ahead)
+        blocks = self.world.steps.blocks(request.tokens + ahead)
         return self._blocks(batch, ahead) + blocks <= int(self.models.capacity[batch.model])
 
     def enter(self, batch: Batch | None, request: Request) -> None:
@@ -61,7 +61,7 @@ class TurnGpu(Gpu):
         self.rouse()
 
     def _blocks(self, batch: Batch, ahead: int) -> int:
-        return sum(self.world.blocks(request.tokens + ahead) for request in batch.requests)
+        return sum(self.world.steps.blocks(request.tokens + ahead) for request in batch.requests)
 
     def _next_turn(self) -> Batch | None:
         begin = 0 if self.last is None else self.work_list.index(self.last) + 1
@@ -99,7 +99,7 @@ class TurnGpu(Gpu):
         rules, steps, quotas = self.rules, [], np.empty(len(self.work_list))
         for batch in self.work_list:
             context = sum(request.tokens for request in batch.requests)
-            steps.append(self.world.step_s(batch.model, context, -1 if rules.blind else len(batch.requests)))
+            steps.append(self.world.steps.step_s(batch.model, context, -1 if rules.blind else len(batch.requests)))
         switches_s = 0.0
         for model in dict.fromkeys(batch.model for batch in self.work_list):
             switches_s += float(self.models.assumed_s[model])
@@ -185,18 +185,18 @@ class TurnGpu(Gpu):
 
     def _step(self, batch: Batch, ready: list[Request]) -> Process:
         """One token for everybody whose KV cache is here."""
-        seconds = self.world.step_s(batch.model, sum(request.tokens for request in ready), len(ready))
+        seconds = self.world.steps.step_s(batch.model, sum(request.tokens for request in ready), len(ready))
         yield self.spend(seconds)
         self.busy_s += seconds
         self.since_switch_s += seconds
         block_bytes = int(self.models.block_bytes[batch.model])
         for request in ready:
             request.decode_s += seconds
-            held = self.world.blocks(request.tokens)
+            held = self.world.steps.blocks(request.tokens)
             request.token_s.append(self.clock.now)
             if len(request.token_s) >= request.output:
                 self.used_bytes -= held * block_bytes
                 batch.requests.remove(request)
                 self.world.finish(request)
             else:
-                self.used_bytes += (self.world.blocks(request.tokens) - held) * block_bytes
+                self.used_bytes += (self.world.steps.blocks(request.tokens) - held) * block_bytes

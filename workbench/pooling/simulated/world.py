@@ -9,6 +9,7 @@ from workbench.pooling.policy.names import EVERYBODY
 from workbench.pooling.simulated.gpu import Gpu
 from workbench.pooling.simulated.people import Group, Request
 from workbench.pooling.simulated.prompts import PromptGpu
+from workbench.pooling.simulated.steps import Steps
 from workbench.pooling.simulated.transfers import FIRST, Host
 from workbench.pooling.simulated.turns import TurnGpu
 from workbench.queueing.simulated import Clock
@@ -38,15 +39,13 @@ class World:
         self.turns: list[tuple] = []
         self.rounds: list[tuple] = []
         self.host: list[tuple] = []
-        self._prefill, self._decode = self.models.prefill.tolist(), self.models.decode.tolist()
+        self.steps = Steps(self.models, self.rules)
         self.clock = Clock()
         self.hosts = [Host(self.clock, node, self.models, self.pool) for node in range(1 + int(self.pool.node[-1]))]
         self.gpus: list[Gpu] = []
         for index, decodes in enumerate(self.pool.decodes.tolist()):
             self.gpus.append((TurnGpu if decodes else PromptGpu)(self, index))
-        columns = (self.requests_in.arrival_s, self.requests_in.prompt, self.requests_in.output, self.requests_in.model)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        self.requests = [Request(number, *row) for number, row in enumerate(rows)]
+        self.requests = Request.all_of(self.requests_in)
         self.inside = 0
         self.by_owner = [0] * self.models.owner_most.size
         self._oldest = 0
@@ -62,9 +61,9 @@ class World:
         home, owner = int(self.models.home[request.model]), int(self.models.owner[request.model])
         host, rules = self.hosts[home], self.rules
         believed = math.ceil(rules.margin * int(self.requests_in.believed[number]))
-        request.reserved = self.blocks(request.prompt + max(1, believed))
+        request.reserved = self.steps.blocks(request.prompt + max(1, believed))
         size = request.reserved * int(self.models.block_bytes[request.model])
-        whole = self.blocks(request.prompt + request.output + AHEAD_TO_RUN)
+        whole = self.steps.blocks(request.prompt + request.output + AHEAD_TO_RUN)
         crowded = self.inside >= rules.owner_from and self.by_owner[owner] >= self.models.owner_most[owner]
         if (
             self.requests_in.refused[number]
@@ -128,17 +127,3 @@ class World:
     def note_host(self, node: int, request: Request, blocks: int) -> None:
         """Write down that blocks of a host were taken, or are free."""
         self.host.append((self.clock.now, node, request.number, request.model, blocks))
-
-    def blocks(self, tokens: int) -> int:
-        """KV blocks of so many tokens."""
-        return -(-tokens // self.rules.block_tokens)
-
-    def prompt_s(self, model: int, tokens: int) -> float:
-        """Seconds of one prompt."""
-        constant, per_token, per_square, least = self._prefill[model]
-        return constant + max(least, tokens * per_token) + float(tokens) * float(tokens) * per_square
-
-    def step_s(self, model: int, context: int, requests: int) -> float:
-        """Seconds of one decode step."""
-        constant, per_context, per_request = self._decode[model]
-        return constant + context * per_context + requests * per_request

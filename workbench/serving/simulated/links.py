@@ -66,7 +66,8 @@ class Links:
         self.plans += 1
         if self.flows:
             plan, flow = self.plans, min(self.flows, key=self._end_s)
-            self.clock.at(self._end_s(flow), self.priority).callbacks.append(lambda _: self._end(flow, plan))
+            if isfinite(end_s := self._end_s(flow)):
+                self.clock.at(end_s, self.priority).callbacks.append(lambda _: self._end(flow, plan))
 
     def _end(self, flow: Flow, plan: int) -> None:
         if plan == self.plans:

@@ -149,3 +149,21 @@ def test_profiles_hold_what_the_tables_print(id):
     for row in wb.experiment(id).published.iter_rows(named=True):
         ours = result.tables["headline"].filter((pl.col("series") == row["series"]) & (pl.col("x") == row["x"]))
         assert ours["value"][0] == pytest.approx(row["value"], rel=1e-9), row
+
+
+def test_figure_19_one_copy_or_one_a_host():
+    exp = wb.experiment("blitzscale/fig19")
+    given = {"trace": "azure-code-2023-like"}
+    result = exp.run(("analytic", "simpy"), **given)
+    assert result.agreement()["agrees"].all()
+    copies = result.tables["copies"].filter(backend="analytic")
+    pooled = copies.filter(pl.col("way").str.contains("BlitzScale"))["copies"]
+    hosts = copies.filter(pl.col("way").str.contains("ServerlessLLM"))["copies"]
+    assert pooled.max() == 1
+    assert hosts.max() == 4  # as many as there are hosts
+    # An instance that never goes needs no copy in memory beside it; instances on one host only give one copy.
+    assert (
+        exp.run("analytic", least=1, **given).tables["mean"].filter(pl.col("way").str.contains("Blitz"))["most"][0] == 0
+    )
+    filled = exp.run("analytic", spread=False, upscale=0.1, **given).tables["mean"]
+    assert filled.filter(pl.col("way").str.contains("Serverless"))["most"][0] == 1

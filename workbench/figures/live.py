@@ -1,14 +1,12 @@
 """Two instances that share batches: the slots of both, and when batches are done."""
 
-import numpy as np
 import polars as pl
 
 from workbench.catalogue.blitzscale.fig8 import SCALE
 from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
-from workbench.catalogue.parameters import name_of
-from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, figure, log_axis, pattern, published_marks
+from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -228,75 +226,3 @@ def staircase(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {"tokens": ("capacity while layers come", tokens), "loads": ("load time", loads)}
     return stack(f"{outcome.parameters['wanted']} instances added", painters, panel)
-
-
-def gaps(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """How many random clusters have a greedy plan that takes at most so many times as long as the best one."""
-    table = outcome.tables["gaps"]
-    rules = table["rule"].unique(maintain_order=True).to_list()
-    palette = Palette(rules)
-    made = figure("The greedy plan against the best one", "time of the greedy plan over the best", "clusters, %")
-    for rule in rules:
-        ratios = np.sort(table.filter(pl.col("rule") == rule)["ratio"].to_numpy())
-        share = 100 * np.arange(1, ratios.size + 1) / ratios.size
-        line = {"color": palette.colour(rule), "dash": palette.dash(rule), "width": 2, "shape": "hv"}
-        made.add(
-            scatter([1.0, *ratios.tolist()], [0.0, *share.tolist()], mode="lines", name=f"{rule} (formula)", line=line)
-        )
-    return made.y(range=[0, 103])
-
-
-def redundancy(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """What host copies cost and what they save, by how many there are of each model."""
-    table = outcome.tables["copies"]
-    settings = {
-        "unreachable": ("an idle model is out of reach", "probability", 1.0),
-        "bytes": ("weights in hosts' memory", "GB", 1e-9),
-        "recovery_s": ("until all copies are there again, on average", "s", 1.0),
-    }
-
-    def painter(column: str):
-        def paint(made: Canvas, row: int) -> None:
-            for (backend,), part in table.group_by("backend", maintain_order=True):
-                values = (part[column] * settings[column][2]).to_list()
-                made.add(
-                    bar(
-                        [str(copies) for copies in part["copies"]], values, name=WORDS[backend],
-                        marker={"color": COLOURS[0], "pattern": {"shape": pattern(backend)}},
-                        text=[f"{value:.3g}" for value in values], textposition="outside", cliponaxis=False,
-                        showlegend=row == 1, legendgroup=backend,
-                    ),
-                    row=row,
-                )  # fmt: skip
-            made.x(row, title="host copies of each model", type="category").y(row, title=settings[column][1], rangemode="tozero")
-
-        return paint
-
-    painters = {
-        name: (settings[column][0], painter(column))
-        for name, column in (("unreachable", "unreachable"), ("bytes", "bytes"), ("recovery", "recovery_s"))
-    }
-    parameters = outcome.parameters
-    return stack(f"{parameters['failed']} of {parameters['hosts']} hosts fail at once", painters, panel)
-
-
-def links(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """BlitzScale's Tables 1 and 2: seconds of bringing a model's weights to an accelerator, by link and machine."""
-    table = outcome.tables["links"].drop_nulls("load_s")
-    names = table["link"].unique(maintain_order=True).to_list()
-    palette = Palette(names)
-    made = figure(f"Weights of {name_of(outcome.parameters['model'])} on one accelerator", "seconds", "", height=520)
-    for index, name in enumerate(names):
-        part = table.filter(pl.col("link") == name)
-        made.add(
-            scatter(
-                part["load_s"].to_list(), part["cluster"].to_list(), mode="markers", name=f"{name} (formula)",
-                marker={
-                    "color": palette.colour(name), "size": 12,
-                    "symbol": ("circle", "square", "triangle-up", "star", "cross")[index % 5],
-                },
-                hovertemplate="%{y}: %{x:.3g} s<extra>%{fullData.name}</extra>",
-            )
-        )  # fmt: skip
-    log_axis(made, "x")
-    return made.y(autorange="reversed", ticklabelstandoff=6)

@@ -33,7 +33,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     question="How much time does the greedy order of forwarding chains give away on small clusters?",
     backends=("analytic",),
     seconds={"analytic": 20},
-    draw="live.gaps",
+    draw="copies.gaps",
     say=_say,
     stochastic=True,
 )

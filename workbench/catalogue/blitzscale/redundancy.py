@@ -30,7 +30,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     question="What do more copies cost, and how often is a model out of reach when hosts fail?",
     backends=("analytic", "simpy"),
     seconds={"analytic": 0.05, "simpy": 1.0},
-    draw="live.redundancy",
+    draw="copies.redundancy",
     panels=("unreachable", "bytes", "recovery"),
     say=_say,
     stochastic=True,

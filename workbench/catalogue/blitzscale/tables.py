@@ -48,7 +48,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     question="How fast are the links of the paper's clusters, and how long does each take to bring the weights?",
     backends=("analytic",),
     seconds={"analytic": 0.02},
-    draw="live.links",
+    draw="copies.links",
     say=_say,
     matches=(Match(series=("load of 16 GB from the SSD",)), Match(fitted=ALL, note=TAKEN)),
 )
@@ -79,7 +79,7 @@ def tab1(context: Context, *, model: Model = "llama-3-8b") -> dict[str, pl.DataF
     question="Is the network of rented machines faster than their disks, and by how much?",
     backends=("analytic",),
     seconds={"analytic": 0.05},
-    draw="live.links",
+    draw="copies.links",
     say=_say,
     matches=(Match(fitted=ALL, note=TAKEN),),
 )

@@ -42,6 +42,9 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         if name in changes:
             shape = _no_pipelines(base.instances, multicast_s)[name].shape
             pipelines[name] = np.broadcast_to(np.array(changes.pop(name), kind), shape).copy()
+    local = {}
+    for name, usual in _nothing_local(host_count, multicast_s).items():
+        local[name] = np.broadcast_to(np.array(changes.pop(name, usual), usual.dtype), usual.shape).copy()
     scaling = Scaling(
         place=np.array(places),
         host=np.array(hosts),
@@ -56,6 +59,7 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         cache_bytes=np.full(host_count, changes.pop("cache_bytes", np.inf)),
         cached=np.array(changes.pop("cached", np.zeros((host_count, models))), np.int64),
         **_no_pipelines(base.instances, multicast_s) | pipelines,
+        **local,
         **each,
     )
     assert not changes, changes
@@ -221,7 +225,8 @@ def _on_places(base: Lowered, engines, place, host, start_state, model, **given)
     """Rows that have the engines of a cluster without autoscaler; failures of its instances are those of places."""
     whole = [np.array(values, np.int64) for values in (place, host, start_state)]
     instances = Instances(*(column[engines] for column in base.instances))._replace(model=np.array(model, np.int64))
-    given = _no_pipelines(instances, given["multicast_s"]) | given
+    local = _nothing_local(len(given["ssd_bytes_per_s"]), given["multicast_s"])
+    given = _no_pipelines(instances, given["multicast_s"]) | local | given
     scaling = Scaling(*whole, **{name: _array(values) for name, values in given.items()})
     broken = base.failures.instance <= whole[0].max()
     failures = Failures(*(column[broken] for column in base.failures))
@@ -235,6 +240,19 @@ def _no_pipelines(instances: Instances, multicast_s: np.ndarray) -> dict[str, np
         "piped_with": np.full(multicast_s.shape, -1),
         "piped_form": instances.form.copy(),
         "switch_whole": np.zeros(len(multicast_s), np.int64),
+    }
+
+
+def _nothing_local(hosts: int, multicast_s: np.ndarray) -> dict[str, np.ndarray]:
+    """What `Scaling` has of loads from memory beside a multicast where there are none."""
+    models, most = len(multicast_s), multicast_s.shape[2]
+    return {
+        "memory_first": np.zeros(models, np.int64),
+        "local_s": np.zeros((models, most, most)),
+        "local_piped_s": np.full((models, most, most), np.inf),
+        "local_with": np.full((models, most, most), -1),
+        "hosts_send": np.zeros(models, np.int64),
+        "pinned": np.zeros((hosts, models), np.int64),
     }
 
 

@@ -63,8 +63,33 @@ def checked_scaling(given: Scaling, model: np.ndarray) -> Scaling:
     return Scaling(
         place=place, host=host, start_state=start_state, tick_s=positive(given.tick_s, "tick_s"),
         scrape_ticks=whole(given.scrape_ticks, "scrape_ticks", 0, MOST_TICKS), kind=kind, par=par, source=source,
-        cached=cached, **counts, **times, **piped,
+        cached=cached, **counts, **times, **piped, **_local(given, hosts, models, table[2]),
     )  # fmt: skip
+
+
+def _local(given: Scaling, hosts: int, models: int, most: int) -> dict[str, np.ndarray]:
+    """The fields of loads from memory beside a multicast; empty ones become what changes nothing."""
+    nothing = {
+        "memory_first": np.zeros(models, np.int64),
+        "local_s": np.zeros((models, most, most)),
+        "local_piped_s": np.full((models, most, most), np.inf),
+        "local_with": np.full((models, most, most), -1),
+        "hosts_send": np.zeros(models, np.int64),
+        "pinned": np.zeros((hosts, models), np.int64),
+    }
+    found = {}
+    for name, usual in nothing.items():
+        value = getattr(given, name) if np.size(getattr(given, name)) else usual
+        if usual.dtype == np.int64:
+            found[name] = wholes(value, name, usual.shape, -1 if name == "local_with" else 0)
+        else:
+            found[name] = reals(value, name, usual.shape, endless=name == "local_piped_s")
+            right(found[name] >= 0, name, "give numbers of 0 or more")
+    for name in ("memory_first", "hosts_send", "pinned"):
+        right(found[name] <= 1, name, "give 0 or 1")
+    numbered = np.isinf(found["local_piped_s"]) | (found["local_with"] >= 0)
+    right(numbered, "local_with", "number the pipeline of every row that local_piped_s has")
+    return found
 
 
 def _pipelines(given: Scaling, n: int, models: int, table: tuple[int, ...]) -> dict[str, np.ndarray]:

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 
 from pydantic import field_validator, model_validator
 
-from workbench.records import Asked, AtLeastOne, NotNegative
+from workbench.records import Asked, AtLeastOne, NotNegative, ZeroOrMore
 
 
 class MulticastPlan(Asked):
     """One size of a multicast, told target by target, in the order in which they are asked for.
 
     Attributes:
-        sources, targets: how many there are.
+        sources, targets: how many there are; no source for targets that load at the same time, each from the memory
+            of its own host.
         complete_s: seconds until each target has its copy; by the schedule of the `Multicast` when None.
         forms_s: seconds until each target serves as a member of a pipeline; infinity for one that never does; None
             where there are no pipelines. A pipeline that does not form before the copy is there is none.
@@ -22,7 +23,7 @@ class MulticastPlan(Asked):
     True
     """
 
-    sources: AtLeastOne
+    sources: ZeroOrMore
     targets: AtLeastOne
     complete_s: tuple[NotNegative, ...] | None = None
     forms_s: tuple[float, ...] | None = None

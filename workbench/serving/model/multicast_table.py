@@ -38,7 +38,7 @@ def multicast_table(plan: Multicast, total_bytes: float, sources: int, targets: 
                 own = table[s - 1, k - 1, first:k:s]
                 own[:] = done_s[own.size - 1]
     for one in plan.plans:
-        if one.complete_s is not None and one.sources <= sources and one.targets <= targets:
+        if one.complete_s is not None and 1 <= one.sources <= sources and one.targets <= targets:
             table[one.sources - 1, one.targets - 1, : one.targets] = one.complete_s
     return table
 
@@ -51,8 +51,28 @@ def pipeline_tables(plan: Multicast, sources: int, targets: int) -> tuple[np.nda
     forms_s = np.full((sources, targets, targets), np.inf)
     pipeline = np.full((sources, targets, targets), -1)
     for one in plan.plans:
-        if one.serves_early and one.sources <= sources and one.targets <= targets:
+        if one.serves_early and 1 <= one.sources <= sources and one.targets <= targets:
             place = one.sources - 1, one.targets - 1, slice(one.targets)
             forms_s[place] = one.forms_s
             pipeline[place] = one.pipelines or 0
     return forms_s, pipeline
+
+
+def local_tables(plan: Multicast | None, alone_s: float, targets: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """When row i of k that load at the same time, each from its host's memory, has all weights, when it serves as a
+    member of a pipeline, and the number of that: [K, K] each, at [k-1, i].
+
+    Parameters:
+        plan: its plans without a source say; without one every row takes `alone_s` and there are no pipelines.
+        alone_s: seconds of a load from memory.
+        targets: the most, K.
+    """
+    done_s, forms_s = np.tril(np.full((targets, targets), alone_s)), np.full((targets, targets), np.inf)
+    pipeline = np.full((targets, targets), -1)
+    for one in plan.plans if plan else ():
+        if one.sources == 0 and one.targets <= targets:
+            place = one.targets - 1, slice(one.targets)
+            done_s[place] = alone_s if one.complete_s is None else one.complete_s
+            if one.serves_early:
+                forms_s[place], pipeline[place] = one.forms_s, one.pipelines or 0
+    return done_s, forms_s, pipeline

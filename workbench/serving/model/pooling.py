@@ -7,7 +7,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.serving.model.autoscaling import Pool
-from workbench.serving.model.multicast_table import multicast_table, pipeline_tables
+from workbench.serving.model.multicast_table import local_tables, multicast_table, pipeline_tables
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
 from workbench.serving.model.start_up import Weights
 from workbench.serving.model.step_forms import StepForm
@@ -47,6 +47,8 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
     scalers = [group.autoscaler for group in groups]
     multicast_s, piped_s, piped_with = _tables(weights, count)
     plans = [one.multicast for one in weights]
+    local = [local_tables(one.multicast, _from_memory_s(one), multicast_s.shape[2]) for one in weights]
+    local_s, local_piped_s, local_with = (np.array(tables) for tables in zip(*local, strict=True))
     place = np.repeat(np.arange(count), len(groups))
     return Scaling(
         place=place,
@@ -77,6 +79,12 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         piped_with=piped_with,
         piped_form=np.tile([_piped_step(group).rows for group in groups], (count, 1, 1)),
         switch_whole=np.array([int(plan is not None and plan.switch == "whole") for plan in plans]),
+        memory_first=np.array([int(one.memory_first) for one in weights]),
+        local_s=local_s,
+        local_piped_s=local_piped_s,
+        local_with=local_with,
+        hosts_send=np.array([int(one.hosts_send) for one in weights]),
+        pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in weights]).astype(np.int64),
     )
 
 

@@ -47,6 +47,13 @@ class Scaling(NamedTuple):
         piped_form: float64[N, 2, 5], coefficients of the step time while a row is a member, as `Instances.form`.
         switch_whole: int64[M], 0 lets each target go on alone when it has its own copy, 1 when all of the operation do.
         ssd_each_bytes_per_s: float64[H], that one load gets at most, or infinity; `checked` fills an empty one with it.
+        memory_first: int64[M], with source *multicast*: 1 lets rows whose hosts have the weights in memory load from
+            there, together as an operation of their own. `checked` fills this and all below, if empty, with what
+            changes nothing.
+        local_s, local_piped_s, local_with: [M, K, K], for row i of k that load from memory together, at [m, k-1, i]:
+            seconds until it has all, until it serves as a member of a pipeline, and the number of that.
+        hosts_send: int64[M], 1 lets hosts send what they have in memory where no row has the weights.
+        pinned: int64[H, M], 1 where they never leave the memory, and are there at time 0.
     """
 
     place: np.ndarray
@@ -77,3 +84,9 @@ class Scaling(NamedTuple):
     piped_form: np.ndarray
     switch_whole: np.ndarray
     ssd_each_bytes_per_s: np.ndarray = np.empty(0)
+    memory_first: np.ndarray = np.empty(0)
+    local_s: np.ndarray = np.empty(0)
+    local_piped_s: np.ndarray = np.empty(0)
+    local_with: np.ndarray = np.empty(0)
+    hosts_send: np.ndarray = np.empty(0)
+    pinned: np.ndarray = np.empty(0)

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import field_validator, model_validator
 
 from workbench.errors import UnknownName
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive, Status
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, Status, ZeroOrMore
 from workbench.serving.model.multicast_plan import MulticastPlan
 from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy.scalers import SOURCES
@@ -63,6 +63,10 @@ class Weights(Asked):
         fixed_s: seconds of loading on path *fixed*.
         dram_bytes_per_s: from the host's memory to all accelerators of an instance together.
         multicast: how instances send them to each other.
+        memory_first: on path *multicast*, instances whose hosts have the weights in memory load them from there, in an
+            operation of their own; otherwise they are sent them like all others while some instance has them.
+        hosts_send: on path *multicast*, hosts send what they have in memory where no instance has the weights.
+        pinned: hosts, counted from the first, whose memory keeps the weights whatever happens.
         ttl_s: how long they stay in a host's memory unused; infinity until there is no room.
         keep_s: how long an idle instance is kept with its weights; infinity until its place is needed.
         source, status: whose numbers these are.
@@ -73,6 +77,9 @@ class Weights(Asked):
     fixed_s: NotNegative = 0.0
     dram_bytes_per_s: Positive | None = None
     multicast: Multicast | None = None
+    memory_first: bool = False
+    hosts_send: bool = False
+    pinned: ZeroOrMore = 0
     ttl_s: float = math.inf
     keep_s: float = 0.0
     source: str = "given"
@@ -102,6 +109,9 @@ class Weights(Asked):
         for name in needed.get(self.path, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"{name} is missing, which path {self.path!r} needs; give it")
+        for name in ("memory_first", "hosts_send"):
+            if getattr(self, name) and self.path != "multicast":
+                raise ValueError(f"{name} is set, which path {self.path!r} does not know; leave it out")
         return self
 
     @property

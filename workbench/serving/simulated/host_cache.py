@@ -14,7 +14,7 @@ class HostCache:
 
     def __init__(
         self, capacity: float, ttl_s: list[float], size: list[float], held: Callable[[int], bool], clock: Clock,
-        models: list[int],
+        models: list[int], pinned: list[int],
     ):  # fmt: skip
         """At first some models are there, last used at time 0.
 
@@ -25,9 +25,14 @@ class HostCache:
             held: whether a row of the host has some model and is neither empty nor dead.
             clock: tells what time it is.
             models: those that are there at first.
+            pinned: those that are there at first and never go.
         """
-        self.capacity, self.ttl_s, self.size, self.held, self.clock = capacity, ttl_s, size, held, clock
-        self.last_use_s: dict[int, float] = {model: 0.0 for model in models if size[model] <= capacity}
+        self.capacity, self.ttl_s, self.size, self.clock = capacity, ttl_s, size, clock
+        self.held = lambda model: model in self.pinned or held(model)
+        self.pinned = {model for model in pinned if size[model] <= capacity}
+        self.last_use_s: dict[int, float] = {
+            model: 0.0 for model in sorted({*models, *pinned}) if size[model] <= capacity
+        }
         self.trim()
 
     def has(self, model: int) -> bool:

@@ -33,6 +33,7 @@ class Scaled:
         return HostCache(
             given.cache_bytes[host].item(), given.ttl_s.tolist(), given.bytes.tolist(),
             lambda model: self.fleet.holds(host, model), self.clock, np.flatnonzero(given.cached[host]).tolist(),
+            np.flatnonzero(given.pinned[host]).tolist(),
         )  # fmt: skip
 
     def start(self, all_done: Callable[[], bool], nothing_to_come: Callable[[], bool]) -> None:

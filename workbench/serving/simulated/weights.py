@@ -31,6 +31,8 @@ class Weights:
         self.control_s, self.fixed_s = given.control_s.tolist(), given.fixed_s.tolist()
         self.dram_s, self.multicast_s = given.dram_s.tolist(), given.multicast_s
         self.piped_s, self.piped_with = given.piped_s, given.piped_with
+        self.local_s, self.local_piped_s, self.local_with = given.local_s, given.local_piped_s, given.local_with
+        self.memory_first, self.hosts_send = given.memory_first.tolist(), given.hosts_send.tolist()
         self.switch_whole = given.switch_whole.tolist()
         self.ssds = [
             SharedSSD(*rates, clock, instants.reads, self._was_read)
@@ -67,20 +69,43 @@ class Weights:
 
     def _start(self, model: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
         """Loads of rows, with the time at which each is ready; reads from SSD are on their way and left out."""
-        sources = self.fleet.of(model, UP, DRAINING, WARM) if self.source[model] == MULTICAST else []
-        if not sources:
+        if self.source[model] != MULTICAST:
             return self._start_tiers(model, rows, cached)
+        found = []
+        if self.memory_first[model]:
+            warm = [row for row, hit in zip(rows, cached, strict=True) if hit]
+            found += self._start_groups(model, warm, [], 0)
+            rows = [row for row in rows if row not in warm]
+            cached = [False] * len(rows)
+        sources = self.fleet.of(model, UP, DRAINING, WARM)
+        senders = len(sources)
+        if not sources and self.hosts_send[model]:
+            senders = sum(cache.has(model) for cache in self.fleet.caches)
+        if senders:
+            return found + self._start_groups(model, rows, sources, senders)
+        return found + (self._start_tiers(model, rows, cached) if rows else [])
+
+    def _start_groups(self, model: int, rows: list[Row], sources: list[Row], senders: int) -> list[tuple[Load, float]]:
+        """Operations of as many rows as one has room for."""
         most = self.multicast_s.shape[2]
         groups = [rows[first : first + most] for first in range(0, len(rows), most)]
-        return [pair for group in groups for pair in self._start_multicast(model, group, sources)]
+        return [pair for group in groups for pair in self._start_together(model, group, sources, senders)]
 
-    def _start_multicast(self, model: int, rows: list[Row], sources: list[Row]) -> list[tuple[Load, float]]:
+    def _start_together(
+        self, model: int, rows: list[Row], sources: list[Row], senders: int
+    ) -> list[tuple[Load, float]]:
+        """One operation: a multicast from `senders`, or without any the loads of rows from their hosts' memories."""
         operation, now_s = self._operation(model, sources), self.clock.now + self.control_s[model]
-        entry = model, min(len(sources), self.multicast_s.shape[1]) - 1, len(rows) - 1, slice(len(rows))
-        alone_s, piped_s, pipelines = (t[entry].tolist() for t in (self.multicast_s, self.piped_s, self.piped_with))
+        if senders:
+            tier, tables = MULTICAST_TIER, (self.multicast_s, self.piped_s, self.piped_with)
+            entry = model, min(senders, self.multicast_s.shape[1]) - 1, len(rows) - 1, slice(len(rows))
+        else:
+            tier, tables = DRAM_TIER, (self.local_s, self.local_piped_s, self.local_with)
+            entry = model, len(rows) - 1, slice(len(rows))
+        alone_s, piped_s, pipelines = (table[entry].tolist() for table in tables)
         if self.switch_whole[model]:
             alone_s = [max(alone_s)] * len(rows)
-        loads = [self._load(row, MULTICAST_TIER, operation) for row in rows]
+        loads = [self._load(row, tier, operation, senders) for row in rows]
         for k, load in enumerate(loads):
             if piped_s[k] < alone_s[k]:
                 load.pipeline = pipelines[k]
@@ -91,7 +116,7 @@ class Weights:
         operation, loads = self._operation(model, []), []
         for row, hit in zip(rows, cached, strict=True):
             tier, load_s = self._tier(model, row, hit)
-            load = self._load(row, tier, operation)
+            load = self._load(row, tier, operation, 0)
             if tier == SSD_TIER:
                 self.ssds[row.host].start(load, self.size[model])
             elif tier == IDEAL_TIER:
@@ -116,8 +141,8 @@ class Weights:
         self.begun += 1
         return operation
 
-    def _load(self, row: Row, tier: int, operation: Operation) -> Load:
-        load = self.coming[row] = Load(row, self.clock.now, tier, len(operation.sources), operation.number)
+    def _load(self, row: Row, tier: int, operation: Operation, senders: int) -> Load:
+        load = self.coming[row] = Load(row, self.clock.now, tier, senders, operation.number)
         operation.loads.append(load)
         self.log.loads.append(load)
         return load

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from piped_cases import small_piped_scenarios
 from scaling_cases import failing_multicasts, scaled_scenario, small_scaled_scenarios, with_pipelines
 
 from workbench.serving.model.lowered import DONE, INSIDE
@@ -132,4 +133,10 @@ def test_nor_in_small_clusters(lowered):
 @given(st.integers(0, 2**32 - 1).map(np.random.default_rng))
 def test_nor_where_rows_serve_in_pipelines(rng):
     lowered = with_pipelines(rng, failing_multicasts(rng))
+    tables_agree(lowered, watched(lowered))
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_piped_scenarios())
+def test_nor_in_small_clusters_of_these(lowered):
     tables_agree(lowered, watched(lowered))

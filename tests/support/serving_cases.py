@@ -251,3 +251,57 @@ def _small_places(parts, models):
             st.tuples(st.just(0.25), parts, parts, parts, parts), st.tuples(parts, parts, parts, parts, parts)
         ),
     )
+
+
+@st.composite
+def small_ranked_scenarios(draw) -> Lowered:
+    """One of `small_scenarios` with requests of up to three ranks."""
+    base = draw(small_scenarios())
+    return base._replace(requests=base.requests._replace(rank=_drawn(draw, st.integers(0, 2), len(base.requests.rank))))
+
+
+@st.composite
+def small_cached_scenarios(draw) -> Lowered:
+    """One of `small_ranked_scenarios` whose prompts have up to three hash blocks of a few tokens."""
+    base = draw(small_ranked_scenarios())
+    n = len(base.requests.rank)
+    lists = draw(st.lists(st.lists(st.integers(0, 3), max_size=3), min_size=n, max_size=n))
+    prefix = np.unique(_whole([one for own in lists for one in own]), return_inverse=True)[1].astype(np.int64)
+    requests = base.requests._replace(
+        prefix_at=np.cumsum([0, *map(len, lists)]),
+        prefix=prefix,
+        prefix_tokens=draw(st.sampled_from([1, 2, 4])) if prefix.size else 0,
+    )
+    cache = _drawn(draw, st.sampled_from([0, 1, 2, 9]), len(base.instances.cache))
+    return base._replace(requests=requests, instances=base.instances._replace(cache=cache))
+
+
+@st.composite
+def small_role_scenarios(draw) -> Lowered:
+    """One of `small_cached_scenarios` on two to four instances of one model, some of which only compute prompts."""
+    base = draw(small_cached_scenarios())
+    n = draw(st.integers(max(2, len(base.instances.model)), 4))
+    chosen = _drawn(draw, st.integers(0, len(base.instances.model) - 1), n)
+    roles = st.sampled_from([PREFILL, DECODE])
+    role = np.concatenate([_whole([PREFILL, DECODE]), _drawn(draw, roles, n - 2)])[
+        _whole(draw(st.permutations(range(n))))
+    ]
+    instances = Instances(*(column[chosen] for column in base.instances))
+    rates = st.sampled_from([1.0, 2.0, 4.0, np.inf])
+    network = Network(
+        _drawn(draw, rates, n).astype(float),
+        _drawn(draw, rates, n).astype(float),
+        draw(st.sampled_from([0.0, 0.25, 1.0])),
+        np.array([draw(st.sampled_from([0.0, 0.25, 1.0, 0.3]))]),
+    )
+    return base._replace(
+        requests=base.requests._replace(model=base.requests.model * 0),
+        instances=instances._replace(model=instances.model * 0, role=role),
+        network=network,
+    )
+
+
+def _drawn(draw, strategy, size) -> np.ndarray:
+    """That many values, whole ones as int64 even if there are none."""
+    values = np.array(draw(st.lists(strategy, min_size=size, max_size=size)))
+    return values if values.dtype.kind == "f" and size else values.astype(np.int64)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from workbench.chains import best_dispatch, bounds, break_even_rate, exact, in_fractions, reference
+from workbench.chains import best_dispatch, bounds, break_even_rate, exact, in_fractions, reference, threshold_response
 from workbench.errors import InputError, UserError
 from workbench.queueing import Unstable, fastest_free_bounds, mmc
 
@@ -120,7 +120,7 @@ def test_a_slow_free_slot_can_hurt():
     assert mmc(0.3, 1.0, 1).mean_response_s == pytest.approx(1.429, abs=5e-4)
 
 
-def threshold_response(slow, arrivals, threshold, longest=400):
+def threshold_by_hand(slow, arrivals, threshold, longest=400):
     """Mean response when the slow slot takes a head once the line (head included) is `threshold` long, by hand."""
     states = [(f, s, q) for f in (0, 1) for s in (0, 1) for q in range(longest + 1)]
     place = {state: index for index, state in enumerate(states)}
@@ -146,7 +146,9 @@ def threshold_response(slow, arrivals, threshold, longest=400):
 @pytest.mark.parametrize(("slow", "arrivals"), [(0.1, 0.3), (0.1, 0.6), (0.1, 0.8), (0.4, 0.3)])
 def test_the_best_dispatch_of_two_slots_is_the_best_threshold(slow, arrivals):
     """Lin and Kumar (1984): some threshold is optimal; every one up to 12 solved by hand, value iteration beside."""
-    tried = {threshold: threshold_response(slow, arrivals, threshold, 120) for threshold in range(1, 13)}
+    tried = {threshold: threshold_by_hand(slow, arrivals, threshold, 120) for threshold in range(1, 13)}
+    for threshold, response in tried.items():
+        assert threshold_response(arrivals, slow, threshold) == pytest.approx(response, rel=1e-6)
     best = best_dispatch([1.0, slow], [1, 1], arrivals)
     assert best.mean_response_s == pytest.approx(min(tried.values()), abs=1e-5)
     row = best.starts.filter(best.starts["busy"] == "1 0").row(0, named=True)

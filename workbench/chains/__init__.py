@@ -7,6 +7,7 @@ rules follow the summary in its authors' repository (notes on server chains). Ro
 
 from workbench.chains.model import (
     ORCHESTRATORS,
+    OVERHEADS,
     Allocation,
     BestDispatch,
     Block,
@@ -57,6 +58,7 @@ from workbench.chains.model import (
     servers_of,
     sites_of,
     sized_jobs,
+    threshold_response,
     token_times,
     tune,
     whole_models,
@@ -67,6 +69,7 @@ from workbench.chains.policy import POLICIES, Dispatch, dispatcher
 
 __all__ = [
     "ORCHESTRATORS",
+    "OVERHEADS",
     "POLICIES",
     "Allocation",
     "BestDispatch",
@@ -120,6 +123,7 @@ __all__ = [
     "servers_of",
     "sites_of",
     "sized_jobs",
+    "threshold_response",
     "token_times",
     "tune",
     "whole_models",

@@ -15,6 +15,7 @@ from workbench.chains.model.composing import (
 from workbench.chains.model.fleet import Fleet
 from workbench.chains.model.fractions import InFractions, in_fractions
 from workbench.chains.model.hardware import (
+    OVERHEADS,
     Block,
     Overheads,
     TokenTimes,
@@ -37,11 +38,12 @@ from workbench.chains.model.paths import after_warm_up, dispatch_path
 from workbench.chains.model.routing import PetalsRules, Routed, bprr, petals, routed_path, with_work
 from workbench.chains.model.serving import Served, chains_of, chains_with
 from workbench.chains.model.sites import ORCHESTRATORS, Orchestrator, Sites, round_trips, sites_of
-from workbench.chains.model.thresholds import BestDispatch, best_dispatch, break_even_rate
+from workbench.chains.model.thresholds import BestDispatch, best_dispatch, break_even_rate, threshold_response
 from workbench.chains.model.tuning import Tuning, tune
 
 __all__ = [
     "ORCHESTRATORS",
+    "OVERHEADS",
     "Allocation",
     "BestDispatch",
     "Block",
@@ -92,6 +94,7 @@ __all__ = [
     "servers_of",
     "sites_of",
     "sized_jobs",
+    "threshold_response",
     "token_times",
     "tune",
     "whole_models",

@@ -10,7 +10,7 @@ from workbench.chains.model.bounds import exact
 from workbench.chains.model.ordering import ordered
 from workbench.errors import InputError, UserError
 from workbench.queueing import Answer
-from workbench.queueing.checking import arrival_rate, finite, stable
+from workbench.queueing.checking import arrival_rate, finite, positive, stable
 from workbench.records import whole
 
 MOST_STATES = 5_000
@@ -86,6 +86,48 @@ def _starts(counts: np.ndarray, start: np.ndarray) -> pl.DataFrame:
         for chain in np.unique(start[index][start[index] >= 0]).tolist():
             rows.append((" ".join(map(str, busy)), chain, int(np.argmax(start[index] == chain))))
     return pl.DataFrame(rows, schema={"busy": pl.String, "chain": pl.Int64, "from_waiting": pl.Int64}, orient="row")
+
+
+def threshold_response(
+    arrival_rate_per_s: float, slow_rate_per_s: float, threshold: int, fast_rate_per_s: float = 1.0
+) -> float:
+    """How long does a job stay when a slow slot takes the head of the line only once the line is so long?
+
+    Exact. One fast and one slow slot; the fast one never idles while somebody waits. With a threshold of 1 this is
+    join-the-fastest-free-chain.
+
+    Parameters:
+        arrival_rate_per_s, slow_rate_per_s, fast_rate_per_s: λ and the two rates.
+        threshold: shortest line, head included, whose head starts on the slow slot.
+
+    >>> round(threshold_response(0.3, 0.1, 1), 3), round(threshold_response(0.3, 0.1, 7), 3)
+    (2.367, 1.428)
+    """
+    arrivals, n = arrival_rate(arrival_rate_per_s), whole(threshold, "threshold", 1, 1000)
+    fast, slow = positive(fast_rate_per_s, "fast_rate_per_s"), positive(slow_rate_per_s, "slow_rate_per_s")
+    load = stable("two slots", arrivals, fast + slow, "take faster slots")
+    # states 0 to n: that many inside, the slow slot idle; n + 1 + k: k inside or waiting for the fast one, slow busy
+    flow = np.zeros((2 * n + 2, 2 * n + 2))
+
+    def move(source: int, target: int, rate: float) -> None:
+        flow[target, source] += rate
+        flow[source, source] -= rate
+
+    for k in range(n + 1):
+        idle, busy = k, n + 1 + k
+        move(idle, idle + 1 if k < n else 2 * n + 1, arrivals)
+        if k < n:
+            move(busy, busy + 1, arrivals)  # at n what comes balances what comes back from the geometric tail
+        if k:
+            move(idle, idle - 1, fast)
+            move(busy, busy - 1, fast)
+        move(busy, idle, slow)
+    flow[0] = 1.0
+    flow[0, -1] = 1 / (1 - load)
+    weight = np.linalg.solve(flow, np.eye(2 * n + 2)[0])
+    inside = np.concatenate([np.arange(n + 1.0), np.arange(1.0, n + 2)])
+    beyond = weight[-1] * ((n + 1) * load / (1 - load) + load / (1 - load) ** 2)
+    return float((weight @ inside + beyond) / arrivals)
 
 
 def break_even_rate(arrival_rate_per_s: float, fast_rate_per_s: float = 1.0) -> float:

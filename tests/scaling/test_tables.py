@@ -1,12 +1,11 @@
 """Plans for the serving engine: the scale-outs themselves, entry by entry, and runs of the engine with them."""
 
-
 import numpy as np
 import polars as pl
 import pytest
 
 from workbench.errors import InputError
-from workbench.scaling.model import ScaleOut, multicast_plans, scale_out
+from workbench.scaling.model import ScaleOut, multicast_plans, scale_out, warm_plans, warm_start
 from workbench.serving import Group, Scenario, StepForm, serve
 from workbench.serving.model import Autoscaler, Engine, Multicast, Pool, StartUp, Weights
 from workbench.serving.simulated.run import simulate
@@ -30,6 +29,19 @@ def test_more_sources_than_targets_are_as_many():
     plans = {(plan.sources, plan.targets): plan for plan in multicast_plans(SHAPE, 4, 2)}
     assert plans[4, 2].complete_s == plans[2, 2].complete_s
     assert plans[4, 2].sources == 4
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 8])
+def test_warm_plans_are_warm_starts(nodes):
+    size = (3.0, 2.0, 2.0, 3.0)
+    plan = warm_plans(size, 2.0, 8)[nodes - 1]
+    found = warm_start(nodes, size, 2.0)
+    assert (plan.sources, plan.targets) == (0, nodes)
+    assert plan.complete_s == tuple(found.complete_s)
+    assert min(plan.forms_s) == found.pipelines[0].forms
+    for pipeline in found.pipelines:
+        assert {plan.forms_s[node] for node in pipeline.nodes} == {pipeline.forms}
+        assert len({plan.pipelines[node] for node in pipeline.nodes}) == 1
 
 
 @pytest.mark.parametrize("size", [(0, 1), (1, 0), (65, 1), (1, 65)])

@@ -19,7 +19,7 @@ from workbench.catalogue.lambdascale.systems import (
     World,
     complete_s,
 )
-from workbench.scaling.model import ScaleOut, Speed, multicast_plans
+from workbench.scaling.model import ScaleOut, Speed, multicast_plans, warm_plans
 from workbench.serving import Group, Run, Scenario, StepForm, serve
 from workbench.serving.model import Autoscaler, Engine, Multicast, Pool, StartUp, Weights
 from workbench.serving.model.multicast_plan import MulticastPlan
@@ -42,6 +42,8 @@ class Rules(NamedTuple):
         cache_s: how long unused weights stay in a host's memory, None for no host cache.
         overhead_s: of a dispatch in a pipeline.
         variant, switch: of pipelines, see `workbench.scaling`.
+        pinned: hosts whose memory keeps λScale's weights whatever happens.
+        hosts_send: whether λScale's hosts send what they have in memory where no GPU has the weights.
     """
 
     replicas: int
@@ -50,6 +52,8 @@ class Rules(NamedTuple):
     overhead_s: float
     variant: str = "artifact"
     switch: str = "whole"
+    pinned: int = 0
+    hosts_send: bool = True
 
 
 def batches(arrival_s: np.ndarray, tokens: int = TOKENS) -> pl.DataFrame:
@@ -108,6 +112,8 @@ def _weights(one: World, system: str, rules: Rules) -> Weights:
         return Weights(path="ideal", **about)
     if system == SERVERLESSLLM:
         return Weights(path="tiers", **about)
+    if system == LAMBDASCALE and rules.cache_s is not None:
+        about |= {"memory_first": True, "hosts_send": rules.hosts_send, "pinned": rules.pinned}
     return Weights(path="multicast", multicast=_multicast(one, system, rules), **about)
 
 
@@ -127,10 +133,16 @@ def _multicast(one: World, system: str, rules: Rules) -> Multicast:
         bytes_per_s=one.cost.bytes_per_s,
         alpha_s=one.cost.alpha_s,
         blocks=BLOCKS * PARTS,
-        plans=multicast_plans(shape, most, most),
+        plans=multicast_plans(shape, most, most) + _warm_plans(one),
         piped_step=_step(pace.piped_s),
         switch=rules.switch,
     )
+
+
+def _warm_plans(one: World) -> tuple[MulticastPlan, ...]:
+    """Nodes that load from their hosts, by execution blocks in rotated strides."""
+    size = one.model.block_bytes(BLOCKS)
+    return warm_plans(size, sum(size) / one.memory_s, one.nodes - 1)
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from workbench.scaling.model.early import Speed, lanes, paying_overhead_s, token
 from workbench.scaling.model.recomputing import Faster, Switching, faster_to_recompute, move_s, recompute_s
 from workbench.scaling.model.scale_out import Formed, ScaleOut, Variant, scale_out
 from workbench.scaling.model.staged import Pace, Staged, idle_shares, staged_starts, staged_table
-from workbench.scaling.model.tables import multicast_plans
+from workbench.scaling.model.tables import multicast_plans, warm_plans
 from workbench.scaling.model.warm import WarmStart, warm_start
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "tokens_gained",
     "tokens_made",
     "tokens_per_s",
+    "warm_plans",
     "warm_start",
 ]

@@ -2,7 +2,7 @@
 
 from workbench.blending.kernels.flights import ALL, insert_row, peak, peak_with
 from workbench.blending.kernels.layout import BY_CAP, LEFT, RIGHT, SINGLE
-from workbench.blending.kernels.prefixes import IDLE, OLDEST, SHARED, drop_oldest, missing_tokens, use
+from workbench.blending.kernels.prefixes import IDLE, OLDEST, SHARED, drop_oldest, missing_tokens, unused_tokens, use
 from workbench.blending.kernels.state import (
     ADMITTED,
     BUDGET,
@@ -50,7 +50,7 @@ def fits(rules, state, side, step, held, shared, finish, since):
     """Whether a request may hold KV from this step on.
 
     Parameters:
-        held: private tokens it holds at once. shared: shared tokens that it adds to the pool.
+        held: private tokens it holds at once. shared: shared tokens that nobody else in flight holds.
         finish, since: its row.
 
     Below the capacity must stay: what is held with a token more for everyone, and the predicted peak of all. The right
@@ -92,17 +92,18 @@ def _admit(jobs, nodes, order, rules, state, side, step):
     number = state.number
     place = number[NEXT + side]
     who = order.request[place]
-    shared = missing_tokens(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
+    missing = missing_tokens(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
+    unused = unused_tokens(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
     own = jobs.own[who]
     finish, since = step + jobs.expected[who], step - own
-    if not fits(rules, state, side, step, own, shared, finish, since):
+    if not fits(rules, state, side, step, own, unused, finish, since):
         return -1
     use(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
     number[PRIVATE] += own
     make_free(nodes, rules, state, number[DECODING])
     enter(state, who, side, step, finish, since)
     row = state.request[who]
-    row[ADMITTED], row[COMPUTED], row[PLACE] = step, own + shared, place
+    row[ADMITTED], row[COMPUTED], row[PLACE] = step, own + missing, place
     number[NEXT + side] += 1 if side == LEFT else -1
     if order.density[order.unit[place]] < rules.density:
         number[HEAVY] += 1

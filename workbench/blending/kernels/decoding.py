@@ -5,7 +5,7 @@ import math
 from workbench.blending.kernels.admitting import enter, fits, make_free
 from workbench.blending.kernels.flights import link, remove_row, unlink
 from workbench.blending.kernels.layout import LEFT, RIGHT
-from workbench.blending.kernels.prefixes import OLDEST, SHARED, drop_oldest, leave, missing_tokens, use
+from workbench.blending.kernels.prefixes import OLDEST, SHARED, drop_oldest, leave, unused_tokens, use
 from workbench.blending.kernels.state import (
     AT,
     CONTEXT,
@@ -92,8 +92,8 @@ def bring_back(jobs, nodes, rules, state, step):
         done = jobs.output[who] - row[ENDS] - 1
         held = jobs.own[who] + done
         finish, since = step + max(jobs.expected[who] - done, 1) - 1, step - 1 - held
-        shared = missing_tokens(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
-        if not fits(rules, state, row[SIDE], step, held + 1, shared, finish, since):
+        unused = unused_tokens(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
+        if not fits(rules, state, row[SIDE], step, held + 1, unused, finish, since):
             return
         use(nodes.parent, nodes.tokens, state.pool, jobs.node[who])
         number[SWAPPED_FIRST] = (number[SWAPPED_FIRST] + 1) % state.swapped.size

@@ -2,36 +2,52 @@
 
 import numpy as np
 
-from workbench.jit import kernel
+from workbench.jit import inner_kernel, kernel
+
+
+@inner_kernel
+def _best_up_to(weight, ending, rank):
+    """The heaviest part among the ranks up to one, and the place where it ends (a Fenwick tree of maxima)."""
+    most, last = 0, -1
+    while rank > 0:
+        if weight[rank] > most:
+            most, last = weight[rank], ending[rank]
+        rank -= rank & -rank
+    return most, last
 
 
 @kernel
-def outliers(density, out):
-    """Mark the places outside a longest non-increasing subsequence: the fewest leaves that must go elsewhere.
+def outliers(density, free, out):
+    """Mark the leaves outside a longest part of the order in which densities fall, where they may move.
 
     Parameters:
         density: float64[n], of the leaves in their order.
-        out: bool[n], filled.
-
-    Patience sorting: the best subsequence of every length ends as high as it can, found by bisection.
+        free: bool[n], leaves that may move.
+        out: bool[n], filled: free leaves outside a longest non-increasing subsequence; among equally long ones, that
+            which keeps the most leaves that may not move.
     """
     size = density.size
-    ends = np.empty(size, np.int64)  # of each length the place at which the best one ends
-    before = np.empty(size, np.int64)
-    longest = 0
+    order = np.argsort(-density, kind="mergesort")
+    rank = np.empty(size, np.int64)  # 1 for the highest density; equal densities have one rank
+    current = 0
     for place in range(size):
-        low, high = 0, longest  # ends have falling densities: append behind the last one that is not lower
-        while low < high:
-            middle = (low + high) // 2
-            if density[ends[middle]] >= density[place]:
-                low = middle + 1
-            else:
-                high = middle
-        before[place] = ends[low - 1] if low else -1
-        ends[low] = place
-        longest = max(longest, low + 1)
-    out[:] = True
-    place = ends[longest - 1] if longest else -1
-    while place >= 0:
-        out[place] = False
-        place = before[place]
+        if place == 0 or density[order[place]] != density[order[place - 1]]:
+            current = place + 1
+        rank[order[place]] = current
+    weight, ending = np.zeros(size + 1, np.int64), np.full(size + 1, -1, np.int64)
+    before = np.empty(size, np.int64)
+    heaviest, last = 0, -1
+    for place in range(size):
+        most, before[place] = _best_up_to(weight, ending, rank[place])
+        most += size + 1 if free[place] else size + 2
+        if most > heaviest:
+            heaviest, last = most, place
+        at = rank[place]
+        while at <= size:
+            if most > weight[at]:
+                weight[at], ending[at] = most, place
+            at += at & -at
+    out[:] = free
+    while last >= 0:
+        out[last] = False
+        last = before[last]

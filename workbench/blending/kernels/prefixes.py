@@ -40,6 +40,16 @@ def missing_tokens(parent, tokens, pool, node):
 
 
 @inner_kernel
+def unused_tokens(parent, tokens, pool, node):
+    """Shared tokens between the root and a node that nobody in flight holds, whether they are in the pool or not."""
+    count = 0
+    while node > 0 and pool.users[node] == 0:
+        count += tokens[node]
+        node = parent[node]
+    return count
+
+
+@inner_kernel
 def _unlink(pool, node):
     older, newer = pool.older[node], pool.newer[node]
     if older >= 0:

@@ -60,7 +60,7 @@ def plain(request: np.ndarray) -> Order:
 def units_of(
     request: np.ndarray, pool: Pool, tree: Tree, estimates: Estimates, costs: Costs, about: Density = PLAIN
 ) -> Order:
-    """An order cut into units: neighbours that hung below the same node are one, which costs no sharing (App. A.2).
+    """An order cut into units: neighbours that share a prefix are one, which costs no sharing (appendix A.2).
 
     Parameters:
         request: requests from compute- to memory-intensive, see `Transformed`.
@@ -70,7 +70,7 @@ def units_of(
     The density of a unit counts its shared prefix once; so does its mean prompt, which is what prefill budgets count.
     """
     above = tree.parent[tree.leaf[request]]
-    new = np.concatenate([[True], (np.diff(above) != 0)])
+    new = np.concatenate([[True], (np.diff(above) != 0) | (above[1:] == 0)])
     unit = np.cumsum(new) - 1
     prompt, output = pool.prompt[request].astype(float), estimates.output[request]
     square = estimates.square[request] if about.length_biased else output**2

@@ -88,16 +88,15 @@ def _outliers(
     A leaf moves once at most, so this ends.
     """
     parent, inherited = tree.parent.copy(), tree.inherited
-    moved = np.zeros(pool.size, bool)
+    moved, may = np.zeros(pool.size, bool), (inherited <= threshold) & (parent[tree.leaf] > 0)
     rounds = 0
     while True:
         order = _sorted_leaves(pool, tree, parent, estimates, costs, about)
         rounds += 1
         density = _leaf_density(pool, estimates, costs, about)[order]
         out = np.empty(order.size, bool)
-        outliers(density, out)
+        outliers(density, (may & ~moved)[order], out)
         chosen = order[out]
-        chosen = chosen[~moved[chosen] & (inherited[chosen] <= threshold) & (parent[tree.leaf[chosen]] > 0)]
         if not chosen.size:
             break
         moved[chosen] = True

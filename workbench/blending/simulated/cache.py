@@ -33,6 +33,10 @@ class Prefixes:
         """Tokens from the root down to a node that would have to be computed."""
         return sum(self._tokens[one] for one in self._path(node) if one not in self.there)
 
+    def unused(self, node: int) -> int:
+        """Tokens from the root down to a node that nobody uses."""
+        return sum(self._tokens[one] for one in self._path(node) if not self._users[one])
+
     def use(self, node: int) -> None:
         """Use every segment down to a node."""
         for one in self._path(node):

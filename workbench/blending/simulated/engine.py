@@ -112,8 +112,8 @@ class _Server:
             flight = self.swapped[0]
             held = flight.own + flight.made
             finish = step + max(self.expected[flight.who] - flight.made, 1) - 1
-            shared = self.prefixes.missing(self.node[flight.who])
-            if not self._fits(flight.side, step, held + 1, shared, finish, step - 1 - held):
+            unused = self.prefixes.unused(self.node[flight.who])
+            if not self._fits(flight.side, step, held + 1, unused, finish, step - 1 - held):
                 return
             self.prefixes.use(self.node[flight.who])
             flight.finish, flight.since = finish, step - 1 - held
@@ -136,9 +136,9 @@ class _Server:
 
     def _admit(self, side: int, step: int) -> _Flight | None:
         place, who = self.waiting[0 if side == LEFT else -1]
-        shared = self.prefixes.missing(self.node[who])
-        flight = _Flight(who, place, side, step, self.own[who], shared, self.expected[who])
-        if not self._fits(side, step, flight.own, shared, flight.finish, flight.since):
+        missing, unused = self.prefixes.missing(self.node[who]), self.prefixes.unused(self.node[who])
+        flight = _Flight(who, place, side, step, self.own[who], missing, self.expected[who])
+        if not self._fits(side, step, flight.own, unused, flight.finish, flight.since):
             return None
         self.prefixes.use(self.node[who])
         self.partial[side] = flight

@@ -44,6 +44,24 @@ def test_both_backends_print_the_same(capsys, trace):
     assert answers[0] == answers[1]
 
 
+def test_a_system_that_scales_takes_choices_bounds_and_a_rule(capsys, trace):
+    arguments = ["--trace", trace, "--cluster", "blitzscale-a", "--model", "llama-3-8b", *PROMISE]
+    code, out, err = run(
+        capsys, "simulate", "serverlessllm", *arguments, "--set", "variant=artifact", "--set", "limit=none", "--set",
+        "tick_s=0.5", "--instances", "2:5", "--policy", "autoscaler=concurrency:requests=0.25,down_ticks=4",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "by up to 5 instances of TP 1" in out
+    assert "Each model has 2 to 5 instances, by the deployment." in out
+    assert "weight_bandwidth_share" in out
+    code, out, err = run(capsys, "plan", *arguments, "--system", "allcache", "--tp", 1, "--instances", "1:4")
+    assert (code, err) == (0, "")
+    assert "peak_gpus" in out
+    code, out, err = run(capsys, "capacity", "ideal", *arguments, "--attainment", 0.5)
+    assert (code, err) == (0, "")
+    assert "GPU seconds a request" in out
+
+
 def test_capacity_and_plan_answer(capsys, trace):
     arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", *PROMISE]
     code, out, _ = run(capsys, "capacity", "dedicated", *arguments, "--attainment", 0.95)
@@ -69,6 +87,14 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["simulate", "fixed", *COMMON, "--ttft", "1"], "tbt_s"),
         (["simulate", "fixed", *COMMON, "--out", "/dev/null/run"], "/dev/null is not a folder"),
         (["simulate", "fixed", *COMMON[:-1], "deepseek-v3"], "experts"),
+        (["simulate", "serverlessllm@aegaeon", *COMMON], "it needs models that share a GPU"),
+        (["simulate", "allcache", *COMMON, "--set", "tick=1"], "field 'System.tick': is not a known field"),
+        (["simulate", "allcache", *COMMON, "--set", "tick_s"], "--set takes NAME=VALUE"),
+        (["simulate", "allcache", *COMMON, "--set", "tick_s=x"], "tick_s"),
+        (["simulate", "allcache", *COMMON, "--instances", "4"], "--instances takes LEAST:MOST, as in 1:8, got '4'"),
+        (["simulate", "allcache", *COMMON, "--instances", "4:1"], "more at least than at most"),
+        (["simulate", "nccl", *COMMON], "reads weights from SSD where it finds them nowhere else, but dgx-h100 states"),
+        (["simulate", "ideal", *COMMON, "--policy", "autoscaler=cue"], "There is no autoscaling rule named 'cue'"),
         (["capacity", "fixed", *COMMON], "A promise is needed"),
         (["capacity", "fixed", *COMMON, *PROMISE, "--attainment", 1.5], "field 'attainment': is 1.5"),
         (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is not built yet"),

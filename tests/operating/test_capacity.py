@@ -68,6 +68,41 @@ def test_evenly_spaced_requests_are_borne_up_to_the_service_rate():
     assert rates.filter(rates["rate_per_s"] > 2.1)["attainment"].max() < 0.2
 
 
+def test_the_load_of_a_system_that_scales_and_what_it_takes():
+    """Services of 0.5 s at even times, starts that take no time, a tick of 0.05 s: two instances bear 4 a second."""
+    system = SERVER.replaced(
+        name="growing", autoscaler="concurrency:requests=1", tick_s=0.05, least=0, provisioning="least", keep_s=0.0
+    )
+    even = table(*((float(k), 500_000, 1) for k in range(400)))
+    found = wb.capacity(system, cluster=gpus(2), trace=even, slo=wb.slo(ttft_s=0.7, tbt_s=1), **SERVED)
+    assert found.rate_per_s == pytest.approx(4.0, rel=0.05)
+    low = found.tried.filter(found.tried["rate_per_s"] == 1.0).row(0, named=True)
+    assert low["peak_gpus"] == 1
+    # Of each second an instance is held from the tick that sees the request until the one that sees it idle.
+    assert 0.5 * 400 <= low["gpu_allocated_s"] <= 0.65 * 400
+    assert "it takes up to 2 GPUs at a time and 0.5" in found.sentence
+    fixed = wb.capacity(SERVER, cluster=gpus(2), trace=even, slo=wb.slo(ttft_s=0.7, tbt_s=1), **SERVED)
+    assert "GPU" not in fixed.sentence
+    assert fixed.tried["peak_gpus"].to_list() == [2.0] * fixed.tried.height
+
+
+def test_an_answer_says_where_attainment_does_not_fall_with_the_load():
+    """Starts take 9 s, and idle instances are kept for 3 s: requests that are 10 s apart each wait for a start, those
+    that are closer find the instance of the first. That one waits for 9.5 s, the next ones for as much less as they
+    are further apart than a service of 0.5 s: the 80th, the last that may be late, for 4.5 s."""
+    system = SERVER.replaced(
+        name="slow to start", autoscaler="concurrency:requests=1", tick_s=0.5, least=0, provisioning="least",
+        keep_s=3.0, path="fixed", load_s=9.0,
+    )  # fmt: skip
+    even = table(*((10.0 * k, 500_000, 1) for k in range(400)))
+    found = wb.capacity(system, cluster=gpus(1), trace=even, slo=wb.slo(ttft_s=5, tbt_s=1), attainment=0.8, **SERVED)
+    assert found.rate_per_s == pytest.approx(1 / (0.5 + 5 / 80), rel=0.01)
+    assert "attainment does not fall evenly with the load" in found.sentence
+    slow = found.tried.filter(found.tried["rate_per_s"] <= 0.1)["attainment"]
+    assert len(slow) > 1
+    assert set(slow) == {0.0}
+
+
 def test_the_same_seed_gives_the_same_answer():
     given = {"cluster": gpus(2), "trace": poisson(1, 400), "slo": PROMISE, "policies": {"dispatch": "random"}}
     one, other = (wb.capacity(SERVER, seed=4, **given, **SERVED) for _ in range(2))

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from operating_cases import SCALING
 
 import workbench as wb
 from workbench.errors import InputError, UnknownName, UserError
@@ -12,8 +13,6 @@ from workbench.operating.scaling_rule import RULES, rule_of
 from workbench.operating.system_record import PROVISIONING
 from workbench.serving import ENGINES, ROUTES
 from workbench.serving.policy import SCALERS, SOURCES
-
-SCALING = ["ideal", "serverlessllm@blitzscale", "serverlessllm@lambdascale", "allcache", "nccl", "faasnet"]
 
 
 def test_tables_hold_what_can_be_named():

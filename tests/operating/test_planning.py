@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from operating_cases import SECOND, SERVED, SERVER, gpus, table
+from operating_cases import SECOND, SERVED, SERVER, gpus, quarters, table
 
 import workbench as wb
 from workbench.errors import InputError, UserError
@@ -86,6 +86,73 @@ def test_fewest_accelerators_over_all_deployments():
     )  # fmt: skip
     assert found.table.row(0, named=True)["accelerators"] == 1
     assert found.tried["accelerators"].max() <= 8
+
+
+def scaling_plan(trace, system, promise, cluster=None, **options):
+    given = {"models": "llama-3-8b", "step": SECOND, "kv_tokens": 2**20, "deployments": ONE_TP, "attainment": 1.0}
+    given |= options
+    return wb.plan(trace, slo=promise, cluster=cluster or quarters(), systems=[system], **given)
+
+
+ONE_BY_ONE = {"autoscaler": "concurrency:requests=1", "limit": 1, "tick_s": 1.0, "least": 0, "keep_s": 0.0}
+
+
+def test_a_system_that_scales_is_planned_by_the_most_it_may_have_and_told_by_its_gpu_time():
+    """Pairs every 20 s, a step of a second each, starts from memory take 1 s after a tick of 1 s. Within 3.5 s both of
+    a pair need an instance (up at 2.0 s, done at 3.0 s, one after the other 4.0 s); with starts that take no time, one
+    would do: up at 1.0, done at 2.0 and 3.0 s. Two instances are held from the tick to the one that sees them idle."""
+    pairs = table(*((20.0 * (k // 2), 8, 1) for k in range(10)))
+    found = scaling_plan(pairs, wb.system("allcache", **ONE_BY_ONE), wb.slo(ttft_s=3.5, tbt_s=1))
+    row = found.table.row(0, named=True)
+    assert (row["instances"], row["accelerators"], row["peak_gpus"], row["binds"]) == (2, 2, 2.0, "start-up")
+    # 1 to 4 s of every 20 s, since the tick of 3 s comes before the step's end; the run ends with the last pair
+    assert row["gpu_allocated_s"] == 2 * (4 * 3 + 2)
+    assert row["gpu_active_s"] == 10.0
+    assert found.table.columns[-2:] == ["binds", "why"]
+    assert set(found.tried["instances"]) == {1, 2, 4}
+    assert "takes up to 2 instances of TP 1 (2 accelerators, 0.00778 GPU hours, kept for 100.0%)" in found.sentence
+
+
+def test_where_even_starts_without_time_come_too_late_the_autoscaler_binds():
+    """Within 1.5 s nothing that starts at a tick will do for the first request; an instance that is there does for
+    both of its pair only if there are two."""
+    pairs = table(*((20.0 * (k // 2), 8, 1) for k in range(10)))
+    row = scaling_plan(pairs, wb.system("allcache", **ONE_BY_ONE), wb.slo(ttft_s=1.5, tbt_s=1)).table.row(0, named=True)
+    assert row["instances"] is None
+    assert row["attainment"] == 0.0
+    assert row["binds"] == "autoscaling"
+
+
+def test_models_that_share_their_places_are_planned_together_by_hosts():
+    """Two models, a request of each every 20 s at once: both fit one host of two places, and it is the least."""
+    import polars as pl
+
+    pairs = table(*((20.0 * (k // 2), 8, 1) for k in range(10)), model=pl.Series(["a", "b"] * 5))
+    found = scaling_plan(pairs, wb.system("allcache", **ONE_BY_ONE), wb.slo(ttft_s=3.5, tbt_s=1))
+    row = found.table.row(0, named=True)
+    assert (row["model"], row["instances"], row["binds"]) == ("a, b", 2, "size of an instance")
+    assert set(found.tried["instances"]) == {2, 4}
+
+
+def test_bounds_of_the_deployment_bound_the_search():
+    crowd = table(*[(0.0, 8, 1)] * 3)
+    bounded = [wb.deployment(prefill=(2, 3), colocated=True)]
+    found = scaling_plan(crowd, wb.system("allcache", **ONE_BY_ONE), wb.slo(ttft_s=9, tbt_s=1), deployments=bounded)
+    assert found.table["instances"].to_list() == [2]
+    assert found.tried["instances"].min() == 2
+    with pytest.raises(UserError, match=r"1 models x 5 instances x TP 1 = 5 accelerators at least, .* for 4 instances"):
+        scaling_plan(crowd, "allcache", wb.slo(ttft_s=9, tbt_s=1), deployments=[wb.deployment(prefill=(5, 9))])
+
+
+def test_a_rule_among_the_policies_is_the_one_that_is_planned():
+    crowd = table(*[(0.0, 8, 1)] * 3)
+    found = scaling_plan(
+        crowd, wb.system("allcache", limit=1, tick_s=1.0), wb.slo(ttft_s=2.5, tbt_s=1),
+        policies={"autoscaler": "concurrency:requests=1", "dispatch": "first-free"},
+    )  # fmt: skip
+    # One is there at first and serves by 1 s; at the tick of 1 s two wait, of which one start by 2 s serves by 3 s.
+    assert found.table["instances"].to_list() == [None]
+    assert found.table["binds"].to_list() == ["start-up"]
 
 
 def test_azure_conversation_hour_on_two_hosts_of_eight(shared_data):

@@ -7,6 +7,8 @@ from workbench.operating import System
 from workbench.serving import Engine, StepForm
 
 MUCH = 2**31 - 1
+SCALING = ("ideal", "serverlessllm@blitzscale", "serverlessllm@lambdascale", "allcache", "nccl", "faasnet")
+"""Systems whose instances come and go."""
 
 
 def gpus(accelerators: int, hosts: int = 1, accelerator: str = "a100-80gb-sxm"):
@@ -35,3 +37,12 @@ TICK_S = 1e-6
 TICKS = StepForm(compute=(1e-12, TICK_S, 0.0, 0.0, 0.0))
 """A prompt token is a microsecond of service."""
 SERVED = {"models": "llama-3-8b", "step": TICKS, "kv_tokens": 2**40}
+
+WEIGHTS = wb.model("llama-3-8b").weight_bytes
+
+
+def quarters(hosts: int = 2, accelerators: int = 2, **links):
+    """Hosts from whose SSD an instance of Llama-3-8B reads in 4 s, from whose memory in 1 s, from another in 2 s."""
+    given = {"ssd_bytes_per_s": WEIGHTS / 4, "ssds": accelerators, "host_bytes_per_s": WEIGHTS}
+    given |= {"nic_bytes_per_s": WEIGHTS / 2, "host_memory_bytes": 1.5 * WEIGHTS} | links
+    return wb.cluster(hosts=hosts, accelerators=accelerators, accelerator="a100-80gb-sxm", **given)

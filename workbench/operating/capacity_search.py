@@ -21,6 +21,10 @@ from workbench.records import Record, positive
 BATCHES = 20
 WIDEST = 2.0**24
 """How much slower or faster than it came a trace is played at most."""
+MOST_TICKS = 1_000_000
+"""A trace is played no slower than so many decisions of an autoscaler; requests are far apart then."""
+MOST_FASTER = 10
+"""How often a trace is played twice as fast in search of any load that keeps the promise."""
 
 
 class Capacity(Record):
@@ -165,22 +169,17 @@ class _Loads:
 
     def largest(self, end: int, precision: float) -> float:
         """The largest rate whose attainment (0), or an end of its interval (-1 lower, 1 upper), reaches the share."""
-        good = bad = 1.0
-        while not self._reached(good, end):
-            bad, good = good, good / 2
-            if good < 1 / WIDEST:
-                if end < 0:
-                    return 0.0
-                raise UserError(
-                    f"{self.system_name} keeps the promise for {self.known[bad][0]:.1%} of the requests even where "
-                    f"none meets another, less than the {self.share:.0%} asked for; give a looser promise or faster "
-                    "hardware."
-                )
-        while bad <= good:
-            if not self._reached(2 * bad, end):
-                bad *= 2
-            else:
-                good = bad = 2 * bad
+        good = self._some(end)
+        if good is None:
+            if end < 0:
+                return 0.0
+            raise UserError(
+                f"{self.system_name} keeps the promise for {self._best:.1%} of the requests even where none meets "
+                f"another, less than the {self.share:.0%} asked for; give a looser promise or faster hardware."
+            )
+        bad = 2 * good
+        while self._reached(bad, end):
+            good, bad = bad, 2 * bad
             if good > WIDEST:
                 if end > 0:
                     return math.inf
@@ -192,6 +191,21 @@ class _Loads:
             middle = math.sqrt(good * bad)
             good, bad = (middle, bad) if self._reached(middle, end) else (good, middle)
         return self.rate * math.sqrt(good * bad)
+
+    def _some(self, end: int) -> float | None:
+        """How much faster the trace may come: as it is, else slower and slower, and, where instances come and go, else
+        faster; None for no load."""
+        slower = [0.5**k for k in range(int(math.log2(WIDEST)) + 1)]
+        faster = []
+        if self.asked.system.scales:
+            ticks = (self.table.height - 1) / self.rate / self.asked.system.tick_s
+            slower = [factor for factor in slower if factor == 1 or ticks / factor <= MOST_TICKS]
+            faster = [2.0**k for k in range(1, MOST_FASTER + 1)]
+        return next((factor for factor in (*slower, *faster) if self._reached(factor, end)), None)
+
+    @property
+    def _best(self) -> float:
+        return max(found[0] for found in self.known.values())
 
     def _reached(self, factor: float, end: int) -> bool:
         if factor not in self.known:

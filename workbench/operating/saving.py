@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import polars as pl
@@ -100,6 +100,7 @@ def _take_apart(value: Any, name: str, arrays: dict[str, np.ndarray], numbers: d
 
 
 def _put_together(kind: type, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> Any:
+    kind = next((part for part in get_args(kind) if hasattr(part, "_fields")), kind) if name not in numbers else kind
     if hasattr(kind, "_fields"):
         hints = get_type_hints(kind)
         return kind(*(_put_together(hints[field], f"{name}.{field}", arrays, numbers) for field in kind._fields))

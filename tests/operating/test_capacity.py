@@ -100,7 +100,7 @@ def test_an_answer_says_where_attainment_does_not_fall_with_the_load():
     assert "attainment does not fall evenly with the load" in found.sentence
     slow = found.tried.filter(found.tried["rate_per_s"] <= 0.1)["attainment"]
     assert len(slow) > 1
-    assert set(slow) == {0.0}
+    assert slow.max() < 0.8
 
 
 def test_the_same_seed_gives_the_same_answer():

@@ -19,5 +19,6 @@ for _name in (
     "slow_link",
     "nccl_honest",
     "paced_multicast",
+    "streamed_start",
 ):
     import_module(f"{__name__}.{_name}")

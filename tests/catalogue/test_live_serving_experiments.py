@@ -1,0 +1,73 @@
+"""Experiments in which real processes serve while they load: formulas by hand, recorded runs, what runs must show."""
+
+import math
+
+import pytest
+
+import workbench as wb
+from workbench.catalogue.lambdascale.streamed_start import PIPELINES, SOONER, WAITING
+
+ALPHA_S, BYTES_PER_S, SIZE, PASS_S = 6.28e-3, 42e9, 13_476_831_232, 0.014
+STEP_S = ALPHA_S + SIZE / 8 / BYTES_PER_S
+
+
+def arrival(vertex, block, blocks, dimensions):
+    """Step (from 0) in which a vertex of a binomial pipeline of 2^l nodes gets a block: notes on λScale, §2.1."""
+    turned = ((vertex >> block % dimensions) | (vertex << -block % dimensions)) & (2**dimensions - 1)
+    highest = int(math.log2(turned))
+    if block == blocks - 1:
+        return blocks - 1 + highest
+    return block + (highest if turned % 2 else dimensions)
+
+
+class TestStreamedStart:
+    def firsts(self, result, backend):
+        table = result.tables["first"]
+        rows = table.rows(named=True)
+        return {(row["sources"], row["mode"]): row["first_token_s"] for row in rows if row["backend"] == backend}
+
+    def test_the_formula_is_steps_times_step_time_and_one_pass(self):
+        """k = 2 of 4 nodes: jointly held after 8/2 steps, complete after 8; k = 1: after 8, and when the first node is."""
+        found = self.firsts(wb.experiment("lambdascale/streamed-start").run("analytic"), "analytic")
+        first_complete = min(max(arrival(v, c, 8, 2) for c in range(8)) + 1 for v in (1, 2, 3))
+        assert found[2, PIPELINES] == pytest.approx(4 * STEP_S + PASS_S)
+        assert found[2, WAITING] == pytest.approx(8 * STEP_S + PASS_S)
+        assert found[1, PIPELINES] == pytest.approx(8 * STEP_S + PASS_S)
+        assert found[1, WAITING] == pytest.approx(first_complete * STEP_S + PASS_S)
+
+    def test_dispatches_cost_pipelines_more_than_single_nodes(self):
+        """Two nodes with four blocks each: two dispatches a pass, one where a node has everything."""
+        free, dear = (
+            self.firsts(wb.experiment("lambdascale/streamed-start").run("analytic", overhead_s=cost), "analytic")
+            for cost in (0.0, 0.01)
+        )
+        assert dear[2, PIPELINES] - free[2, PIPELINES] == pytest.approx(0.02)
+        assert dear[2, WAITING] - free[2, WAITING] == pytest.approx(0.01)
+
+    def test_the_recorded_run_keeps_every_bit_and_the_predicted_ratio(self, monkeypatch):
+        monkeypatch.setitem(__import__("sys").modules, "torch", None)
+        self.shows(wb.experiment("lambdascale/streamed-start").run(("analytic", "torch")), "recorded")
+
+    @pytest.mark.real
+    def test_a_real_run_keeps_every_bit_and_the_predicted_ratio(self):
+        self.shows(wb.experiment("lambdascale/streamed-start").run(("analytic", "torch"), quick=True), "torch")
+
+    def shows(self, result, backend):
+        assert set(result.verdicts()["verdict"]) == {"reproduced"}
+        for agreement in result.outcome.agreement:
+            assert agreement.agrees, agreement
+        checked = result.tables["identity"]
+        assert checked["difference"].max() == 0 or not checked["same_order"].any()
+        assert checked["distinct"].min() >= 8
+        assert checked["gap"].min() > 0
+        assert (checked["tokens"] == 8 * 24).all()
+        ratios = {
+            int(x): value
+            for series, x, value, who in result.tables["headline"].select("series", "x", "value", "backend").rows()
+            if series == SOONER and who == backend
+        }
+        assert ratios[2] == pytest.approx((8 * STEP_S + PASS_S) / (4 * STEP_S + PASS_S), rel=0.15)
+        assert "no token of any is another" in result.sentence
+        cited = result.sources()["quantity"].to_list()
+        for quantity in ("σ", "θ", "overhead", "waiting"):
+            assert f"{quantity} of 7B, k = 2, {PIPELINES}" in cited

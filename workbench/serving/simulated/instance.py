@@ -168,7 +168,7 @@ class Instance:
     def _admit(self) -> None:
         """Newcomers from the head of the queue, while there is a slot and blocks enough for the first of them.
 
-        For a lower rank, those of higher ranks go; a whole batch stays as it is.
+        For a lower rank, those of higher ranks go.
         """
         while self.queue:
             request = self.queue[0]
@@ -179,7 +179,7 @@ class Instance:
                 request.start_from(self.prefixes.hit(request.prefix))
                 if isnan(request.wait_s):
                     request.wait_s = self.clock.now - request.arrival_s
-            elif not self.whole and self.running and self.running[-1].rank > request.rank:
+            elif self.running and self.running[-1].rank > request.rank:
                 self._evict()
             else:
                 return

@@ -14,18 +14,19 @@ ALONE = {"node": np.zeros(1, np.int64), "decodes": np.zeros(1, np.int64)}
 
 
 @pytest.mark.parametrize(
-    ("tail", "run", "given_s", "place"),
+    ("tail", "run", "active_s", "place"),
     [
-        ([-1, -1, -1], [0, 0, 0], [0, 0, 0], 0),  # nobody ever: the first empty one
+        ([-1, -1, -1], [0, 0, 0], [0, 0, 0], 0),  # nobody ever: the first one
         ([7, 7, -1], [3, 1, 0], [1, 2, 0], 1),  # room in runs of its model: the shortest of them
-        ([7, 7, -1], [4, 4, 0], [1, 2, 0], 2),  # full runs: an empty one
-        ([7, 5, 3], [4, 2, 2], [1, 3, 2], 2),  # none empty: the one longest given nothing that ends with another model
+        ([7, 7, -1], [4, 4, 0], [1, 2, 0], 2),  # full runs: one that was never used
+        ([7, 5, 3], [4, 2, 2], [1, 3, 2], 2),  # the least recently active one that ends with another model
         ([7, 7, 7], [6, 5, 5], [1, 3, 2], 1),  # all end with it: the shortest run after all
+        ([7, 5, 3], [4, 0, 1], [1, 3, 2], 2),  # an idle one was active later: it is not preferred
         ([7, 5, -1], [0, 2, 0], [1, 3, 0], 0),  # an idle one that still has the model is a run of none
     ],
 )
-def test_who_gets_a_request(tail, run, given_s, place):
-    assert place_run(np.array(tail), np.array(run), np.array(given_s, dtype=float), 0, 3, 7) == place
+def test_who_gets_a_request(tail, run, active_s, place):
+    assert place_run(np.array(tail), np.array(run), np.array(active_s, dtype=float), 0, 3, 7) == place
 
 
 def test_a_run_takes_four_and_another_model_waits_for_all_of_it():

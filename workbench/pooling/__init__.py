@@ -3,3 +3,37 @@
 Rooms: `policy` holds the decisions, `kernels` the compiled loops, `model` records in and tables out, `simulated` the
 SimPy processes of the same semantics.
 """
+
+from workbench.pooling.model import (
+    ByPlan,
+    ByRate,
+    InSeconds,
+    Pooling,
+    PoolModel,
+    PoolRun,
+    lower,
+    market_lengths,
+    market_models,
+    market_trace,
+    muxserve_places,
+    pool_model,
+    pooled,
+    pooling_on,
+)
+
+__all__ = [
+    "ByPlan",
+    "ByRate",
+    "InSeconds",
+    "PoolModel",
+    "PoolRun",
+    "Pooling",
+    "lower",
+    "market_lengths",
+    "market_models",
+    "market_trace",
+    "muxserve_places",
+    "pool_model",
+    "pooled",
+    "pooling_on",
+]

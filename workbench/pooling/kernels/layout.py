@@ -60,8 +60,8 @@ IDLE, LOADING, FETCHING, TIMED, WORKING, WAITING_KV, WAITING_OUT, WAITING_IN, AS
 """What `STAGE` holds. An instance that is idle, waits or sleeps can be poked."""
 
 # Its instants and sums.
-CLOCK_S, TURN_FROM_S, READY_S, SWITCH_FROM_S, SINCE_SWITCH_S, STEP_S, BUSY_S, SWITCHING_S, GIVEN_S = range(9)
-"""`GIVEN_S`: where whole requests are served, when it was last given one."""
+CLOCK_S, TURN_FROM_S, READY_S, SWITCH_FROM_S, SINCE_SWITCH_S, STEP_S, BUSY_S, SWITCHING_S, ACTIVE_S = range(9)
+"""`ACTIVE_S`: where whole requests are served, when it last began a step or a switch."""
 REALS_SIZE = 9
 
 # Its transfers: weights at a switch, weights that are prefetched, KV caches out and in.

@@ -2,6 +2,7 @@
 
 from workbench.jit import inner_kernel
 from workbench.pooling.kernels.layout import (
+    ACTIVE_S,
     BATCH_COUNT,
     BATCH_HEAD,
     BATCH_MODEL,
@@ -9,7 +10,6 @@ from workbench.pooling.kernels.layout import (
     BATCH_USED,
     BATCH_WAITING,
     FIRST_BATCH,
-    GIVEN_S,
     GROUP,
     KV,
     LAST_BATCH,
@@ -29,12 +29,12 @@ from workbench.pooling.policy.wholes import RUN, place_run
 
 
 @inner_kernel
-def place(s, r, now):
+def place(s, r):
     """Give a request to an instance; returns which."""
     model = s.requests[r, MODEL]
     if s.rules.system == SHARED:
         i = s.models.place[model]
-        put(s, i, batch_of(s, i, model), r, now)
+        put(s, i, batch_of(s, i, model), r)
         return i
     begin, end = s.first[s.models.home[model]], s.first[s.models.home[model] + 1]
     if s.rules.system == RUNS:
@@ -43,9 +43,9 @@ def place(s, r, now):
             b = last_batch(s, i)
             tails[i] = s.instances[i, TAIL_MODEL] if b < 0 else s.batches[b, BATCH_MODEL]
             runs[i] = 0 if b < 0 else s.batches[b, BATCH_COUNT]
-            s.many[i] = s.reals[i, GIVEN_S]
+            s.many[i] = s.reals[i, ACTIVE_S]
         i = place_run(tails, runs, s.many, begin, end, model)
-        put(s, i, last_batch(s, i) if tails[i] == model else -1, r, now)
+        put(s, i, last_batch(s, i) if tails[i] == model else -1, r)
         return i
     best, fewest = -1, 0
     for i in range(begin, end):
@@ -53,13 +53,13 @@ def place(s, r, now):
         while b >= 0:
             batch = s.batches[b]
             if batch[BATCH_MODEL] == model and 0 < batch[BATCH_COUNT] < RUN:
-                put(s, i, b, r, now)
+                put(s, i, b, r)
                 return i
             count += 1 if batch[BATCH_COUNT] > 0 else 0
             b = batch[BATCH_NEXT]
         if best < 0 or count < fewest:
             best, fewest = i, count
-    put(s, best, -1, r, now)
+    put(s, best, -1, r)
     return best
 
 
@@ -84,7 +84,7 @@ def last_batch(s, i):
 
 
 @inner_kernel
-def put(s, i, b, r, now):
+def put(s, i, b, r):
     """Put a request into batch `b` of an instance, or into a new one at the end where that is -1."""
     row, one = s.requests[r], s.instances[i]
     if b < 0:
@@ -94,7 +94,6 @@ def put(s, i, b, r, now):
     add_last(s, b, r)
     s.batches[b, BATCH_WAITING] += 1
     row[GROUP], row[PREFILLS] = b, i
-    s.reals[i, GIVEN_S] = now
 
 
 @inner_kernel

@@ -8,6 +8,7 @@ from workbench.jit import inner_kernel, lean_kernel
 from workbench.pooling.kernels.emitting import emit, finish
 from workbench.pooling.kernels.layout import (
     ACT_S,
+    ACTIVE_S,
     ARRIVAL_S,
     BATCH_COUNT,
     BATCH_HEAD,
@@ -112,7 +113,7 @@ def come_in(s, r, now):
         return
     s.shared[INSIDE_NOW] += 1
     s.owners[s.models.owner[model]] += 1
-    i = place(s, r, now)
+    i = place(s, r)
     if s.rules.system == SHORTEST:
         for j in range(s.instances.shape[0]):
             sort_batches(s, j)
@@ -164,6 +165,7 @@ def decide(s, i, now):
         return
     batch = s.batches[b]
     model = batch[BATCH_MODEL]
+    s.reals[i, ACTIVE_S] = now
     if s.rules.system != SHARED and one[RESIDENT] != model:
         one[RESIDENT], one[TARGET], one[STAGE] = -1, model, TIMED
         s.reals[i, SWITCH_FROM_S] = now

@@ -20,14 +20,14 @@ class Instance:
     Attributes:
         batches: what it is given, in the order in which it works on them.
         front: the batch it works on.
-        tail_model, given_s: model of the last batch, and time of the last request, that it was given.
+        tail_model: of the last batch that it was given. active_s: when it last began a step or a switch.
     """
 
     def __init__(self, cluster: "Cluster", index: int):
         self.cluster, self.index = cluster, index
         self.batches: list[Batch] = []
         self.front: Batch | None = None
-        self.tail_model, self.given_s = -1, 0.0
+        self.tail_model, self.active_s = -1, 0.0
         self.resident = -1
         self.busy_s = self.switching_s = 0.0
         self._turn: list = []
@@ -52,7 +52,6 @@ class Instance:
             self.tail_model = request.model
         batch.requests.append(request)
         request.prefill_gpu = self.index
-        self.given_s = self.cluster.clock.now
 
     def sort(self) -> None:
         """The batch with the least remaining time first."""
@@ -116,7 +115,8 @@ class Instance:
 
     def _switch(self, model: int) -> Process:
         clock, models = self.cluster.clock, self.cluster.models
-        begun_s, self.resident = clock.now, -1
+        begun_s = self.active_s = clock.now
+        self.resident = -1
         seconds = float(models.weight_bytes[model]) / float(models.load_bytes_per_s[model])
         yield clock.at(begun_s + seconds, self.cluster.ends + self.index)
         self.resident = model
@@ -127,6 +127,7 @@ class Instance:
     def _work(self, batch: Batch) -> Process:
         """The first waiting prompt if it fits, else a token for everybody whose prompt is done."""
         clock, steps = self.cluster.clock, self.cluster.steps
+        self.active_s = clock.now
         running = [request for request in batch.requests if request.kv == ON_GPU]
         waiting = next((request for request in batch.requests if request.kv != ON_GPU), None)
         used = sum(request.blocks for request in running)
@@ -201,8 +202,8 @@ class Cluster:
             lasts = [gpu.last() for gpu in near]
             tails = [gpu.tail_model if b is None else b.model for gpu, b in zip(near, lasts, strict=True)]
             runs = [0 if batch is None else len(batch.requests) for batch in lasts]
-            given_s = np.array([gpu.given_s for gpu in near])
-            place = place_run(np.array(tails), np.array(runs), given_s, 0, len(near), model)
+            active_s = np.array([gpu.active_s for gpu in near])
+            place = place_run(np.array(tails), np.array(runs), active_s, 0, len(near), model)
             near[place].put(lasts[place] if tails[place] == model else None, request)
             return near[place]
         for gpu in near:

@@ -19,6 +19,7 @@ from workbench.catalogue.lambdascale.systems import (
     RING,
     SERVERLESSLLM,
     SYSTEMS,
+    TOKENS,
     LargeCluster,
     LargeNodes,
     NcclTime,
@@ -37,6 +38,7 @@ from workbench.catalogue.lambdascale.trace_replay import (
     Settings,
     Tick,
     TickWithMemory,
+    Tokens,
     replays,
     worlds,
 )
@@ -109,7 +111,7 @@ def _blamed(draft: Draft, one: Assumption) -> str:
     backends=("simpy",),
     seconds={"simpy": 100.0},
     draw="replayed.waits",
-    panels=("cdf", "p90"),
+    panels=("cdf 7B", "cdf 13B", "cdf 70B", "p90"),
     say=_say,
     matches=(Match(assumptions=(_LARGE, _KEEP, _RING)),),
     judges=(_judge,),
@@ -127,6 +129,7 @@ def fig11(
     keep_s: KeepInMemory = 15.0,
     pinned: Pinned = 2,
     hosts_send: Senders = True,
+    tokens: Tokens = TOKENS,
     overhead_s: Overhead = 0.002,
     nccl: NcclTime = RECORDED,
     tree_rate: TreeRate = 1.0,
@@ -136,7 +139,7 @@ def fig11(
     The judged ratio is the geometric mean over three models and three baselines; the trace is reconstructed, as for
     Figure 10.
     """
-    settings = Settings(reconstructions, tick_s, memory_tick_s, keep_s, pinned, hosts_send, overhead_s)
+    settings = Settings(reconstructions, tick_s, memory_tick_s, keep_s, pinned, hosts_send, overhead_s, tokens)
     found = worlds(context, cluster, large_cluster, nodes, large_nodes, nccl, tree_rate)
     rows, waits = [], {}
     for replay in replays(context, found, settings):

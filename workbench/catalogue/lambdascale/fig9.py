@@ -120,7 +120,7 @@ def _order(
     backends=("simpy",),
     seconds={"simpy": 20.0},
     draw="replayed.fixed_rates",
-    panels=("rates", "waits"),
+    panels=("rates 7B", "rates 13B", "rates 70B", "waits 7B", "waits 13B", "waits 70B"),
     say=_say,
     matches=(
         Match((STARTED,), tolerance=0.1, assumptions=(_TICK, _ONCE)),

@@ -88,6 +88,12 @@ Senders = Annotated[
 ]
 
 
+Tokens = Annotated[
+    int,
+    Par("Tokens that each prompt makes", low=8, high=512, status="published", source="artifact: 64 new tokens at most"),
+]
+
+
 class Settings(NamedTuple):
     """How the trace is replayed; see the parameters of the same names."""
 
@@ -98,6 +104,7 @@ class Settings(NamedTuple):
     pinned: int
     hosts_send: bool
     overhead_s: float
+    tokens: int
 
 
 class Replay(NamedTuple):
@@ -126,11 +133,11 @@ def replays(context: Context, found: list[World], settings: Settings) -> Iterato
     for number in range(count):
         for one in found:
             arrival = arrivals(context.seed + number, SPEEDS[one.label])
+            table = batches(arrival, settings.tokens)
             for system in ALL:
                 context.tell(f"{one.label}, {system}, reconstruction {number + 1} of {count}")
-                yield Replay(
-                    number, one, system, run_on(context, one, system, rules(one, system, settings), batches(arrival))
-                )
+                run = run_on(context, one, system, rules(one, system, settings), table)
+                yield Replay(number, one, system, run)
 
 
 def rules(one: World, system: str, settings: Settings) -> Rules:

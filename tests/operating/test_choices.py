@@ -92,7 +92,7 @@ def test_a_hybrid_changes_what_it_says_and_no_longer_names_that_source():
     mixed = wb.system("nccl", provisioning=3, dispatch="random", path="tiers", keep_s=math.inf, warm_up=2)
     assert (mixed.provisioning, mixed.dispatch, mixed.engine) == (3, "random", "continuous")
     assert (mixed.schedule, mixed.path, mixed.keep_s, mixed.warm_up.seconds) == ("ring_broadcast", "tiers", math.inf, 2)
-    assert "path" not in mixed.sources
+    assert mixed.sources["path"] == mixed.sources["dispatch"] == "given in code"
     assert mixed.sources["schedule"] == find_system("nccl").sources["schedule"]
     assert wb.system("nccl") is find_system("nccl")
 
@@ -100,6 +100,8 @@ def test_a_hybrid_changes_what_it_says_and_no_longer_names_that_source():
 def test_an_artifact_differs_where_the_paper_says_otherwise():
     blitz = wb.system("serverlessllm", variant="artifact", tick_s=1.0)
     assert (blitz.variant, blitz.cache_ttl_s, blitz.tick_s) == ("artifact", 30, 1)
+    assert blitz.sources["cache_ttl_s"] == "serverlessllm@blitzscale's artifact"
+    assert blitz.sources["tick_s"] == "given in code"
     assert wb.system("serverlessllm", variant="artifact", cache_ttl_s=7).cache_ttl_s == 7
     assert wb.system("ideal", variant="artifact").keep_s == find_system("ideal").keep_s
     with pytest.raises(InputError, match="take the system by name again"):

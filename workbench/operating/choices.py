@@ -74,17 +74,17 @@ def find_system(system: str | System) -> System:
     return SYSTEMS[name]
 
 
-def system(name: str | System, **changes: Any) -> System:
+def system(given: str | System, /, **changes: Any) -> System:
     """A system by name, with some of its choices changed; `.choices` shows them all with their sources.
 
     Parameters:
-        name: of `wb.systems()`.
+        given: a name of `wb.systems()`, or a system.
         changes: fields of `System`; `variant="artifact"` takes the artifact's rules where they differ from the paper's.
 
     >>> system("serverlessllm@blitzscale", variant="artifact").cache_ttl_s
     30.0
     """
-    found = find_system(name)
+    found = find_system(given)
     return found.replaced(**changes) if changes else found
 
 

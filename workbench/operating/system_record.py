@@ -141,8 +141,11 @@ class System(Asked):
             if self.variant == "artifact":
                 raise InputError("was made the artifact's before", "take the system by name again", field="variant")
             changes = {**self.artifact, **changes} if wanted == "artifact" else changes
-        kept = {field: text for field, text in self.sources.items() if field not in changes or field == "variant"}
-        told = {field: f"{self.name}'s artifact" for field in self.artifact if wanted != self.variant} | kept
+        told = dict(self.sources) | {field: "given in code" for field in changes if field in CHOICES}
+        if wanted != self.variant:
+            told |= {
+                field: f"{self.name}'s artifact" for field in self.artifact if changes[field] == self.artifact[field]
+            }
         fields = {field: getattr(self, field) for field in System.model_fields}
         return System(**fields | {"sources": told} | changes)
 
@@ -151,15 +154,20 @@ class System(Asked):
         """Every choice with its value and where it comes from: `choice, value, source`."""
         usual = System(name=self.name)
         rows = []
-        for field in System.model_fields:
-            if field in ("name", "summary", "variant", "artifact", "source", "sources"):
-                continue
+        for field in CHOICES:
             value = getattr(self, field)
             usually = value == getattr(usual, field)
             source = value.source if isinstance(value, Part) and value.source != "given" else ""
             source = self.sources.get(field) or source or ("as usual here" if usually else self.source)
             rows.append((field, _shown(value), source))
         return pl.DataFrame(rows, schema=["choice", "value", "source"], orient="row")
+
+
+CHOICES = tuple(
+    field
+    for field in System.model_fields
+    if field not in ("name", "summary", "variant", "artifact", "source", "sources")
+)
 
 
 def _shown(value: Any) -> str:

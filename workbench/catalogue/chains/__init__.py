@@ -16,5 +16,10 @@ for _name in (
     "arrivals_test",
     "service_time_test",
     "tab1",
+    "assumptions",
+    "bound_gap",
+    "online",
+    "edge_cloud",
+    "finer_blocks",
 ):
     import_module(f"{__name__}.{_name}")

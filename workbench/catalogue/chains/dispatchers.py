@@ -67,10 +67,10 @@ _NOISE = "6 draws of 20,000 jobs; at this load the mean still depends on single 
         Match(tolerance=0.1, note="sites and jobs are drawn anew"),
     ),
     orderings=(
-        Ordering("JFFC is best at load 0.5, JSQ and JIQ are worst",
+        Ordering("JFFC is best at load 0.5, then SED, then JSQ",
                  (SERIES["jffc"], SERIES["sed"], SERIES["jsq"]), "0.5"),
-        Ordering("JFFC is best at load 0.3, SED is worse, JSQ worst", (SERIES["jffc"], SERIES["jsq"]), "0.3"),
-        Ordering("SED loses at load 0.7", (SERIES["jffc"], SERIES["sa-jsq"], SERIES["sed"]), "0.7"),
+        Ordering("JFFC is better than JSQ at load 0.3", (SERIES["jffc"], SERIES["jsq"]), "0.3"),
+        Ordering("JFFC, SA-JSQ, then SED at load 0.7", (SERIES["jffc"], SERIES["sa-jsq"], SERIES["sed"]), "0.7"),
         Ordering("JIQ explodes at load 0.9", (SERIES["jffc"], SERIES["jsq"], SERIES["jiq"]), "0.9"),
     ),
     agrees=(

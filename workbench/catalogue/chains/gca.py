@@ -33,7 +33,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     same = (table["greedy"] == table["optimum"]).mean()
     return (
         f"For half of the rate that all chains give, {means['greedy']:.3g} jobs at once are enough (disjoint chains "
-        f"take {disjoint}, no allocation fewer than {means['optimum']:.3g}); greedy allocation is optimal in {same:.0%} "
+        f"take {disjoint}, no allocation fewer than {means['optimum']:.3g}); greedy is optimal in {same:.0%} "
         "of cases."
     )
 

@@ -59,6 +59,7 @@ OURS = {
 }
 """Settings of the reference values: draws, contention, compute of the slices, FLOP of a block."""
 OUR_METRICS = {"mean response": "response mean", "P95 response": "response P95", "mean service": "service mean"}
+FEW_FLOP = "contention, F=.405, 120/80 TFLOPS, 5 draws"
 MODELLED = {
     (text, system): f"{text}, {system}{', c=35' if system == PROPOSED else ''}".replace(
         "Proposed, c=35", "Proposed c=35"
@@ -142,7 +143,12 @@ _CONTENTION = Assumption("jobs slow each other down on a server, as PETALS does 
             ),
             incomparable=dict.fromkeys(SYSTEMS, LEVEL),
         ),
-        Match((*MODELLED.values(), BETTER), tolerance=0.3, note="sites are drawn anew"),
+        Match(tuple(MODELLED.values()), tolerance=0.3, note="sites are drawn anew"),
+        Match(
+            (BETTER,),
+            tolerance=0.3,
+            incomparable={FEW_FLOP: "the two lie within 4 % of each other there, and five draws of sites decide"},
+        ),
         Match(
             ("lower bound of the mean response, all blocks on each server (c up to 24)",
              "lower bound of the mean response, c=35"),

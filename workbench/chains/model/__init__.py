@@ -27,6 +27,7 @@ from workbench.chains.model.hardware import (
 )
 from workbench.chains.model.in_any_order import random_orders
 from workbench.chains.model.jobs import JobList, draw_jobs, jobs_of_requests, sized_jobs
+from workbench.chains.model.online import Plan, Windows, missing_blocks, plan, plan_windows, switching_path
 from workbench.chains.model.optimal import (
     Allocation,
     all_chains,
@@ -57,12 +58,14 @@ __all__ = [
     "Overheads",
     "PetalsRules",
     "Placement",
+    "Plan",
     "Reference",
     "Routed",
     "Served",
     "Sites",
     "TokenTimes",
     "Tuning",
+    "Windows",
     "after_warm_up",
     "all_chains",
     "allocate",
@@ -84,8 +87,11 @@ __all__ = [
     "greedy_job_servers",
     "in_fractions",
     "jobs_of_requests",
+    "missing_blocks",
     "petals",
     "place",
+    "plan",
+    "plan_windows",
     "random_orders",
     "reference",
     "reserve",
@@ -94,6 +100,7 @@ __all__ = [
     "servers_of",
     "sites_of",
     "sized_jobs",
+    "switching_path",
     "threshold_response",
     "token_times",
     "tune",

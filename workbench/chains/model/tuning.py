@@ -1,5 +1,6 @@
 """How many jobs to reserve cache for: every c by surrogate, lower bound and upper bound."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ def tune(
     fleet: Fleet,
     arrival_rate_per_s: float,
     most_load: float = 0.7,
-    reserved: range | None = None,
+    reserved: Iterable[int] | None = None,
     *,
     every_server: bool = True,
 ) -> Tuning:

@@ -2,5 +2,6 @@
 
 from workbench.chains.simulated.dispatching import simulate_dispatch
 from workbench.chains.simulated.routing import simulate_routed
+from workbench.chains.simulated.switching import simulate_switching
 
-__all__ = ["simulate_dispatch", "simulate_routed"]
+__all__ = ["simulate_dispatch", "simulate_routed", "simulate_switching"]

@@ -160,7 +160,23 @@ def test_first_tokens_come_from_the_simulator(id, monkeypatch):
     assert (after["value"] - before["value"]).to_list() == pytest.approx([3600.0] * len(before))
 
 
-WITHOUT_SECONDS = (SHARES, *PROMISES, *WATCHED)
+def test_tokens_made_come_from_the_simulator(monkeypatch):
+    """A simulator whose steps end an hour later makes no token in time."""
+    module = sys.modules["workbench.catalogue.lambdascale.replaying"]
+    true = module.simulate
+    entry = spec.find("lambdascale/early-serving")
+    before = running.run(entry, {}, backends="simpy", quick=True).tables["ends"]
+    monkeypatch.setattr(module, "simulate", lambda *run: _later(true(*run)))
+    after = running.run(entry, {}, backends="simpy", quick=True).tables["ends"]
+    assert before["made"].min() > 0
+    assert after["made"].max() == 0
+
+
+def _later(run):
+    return run._replace(iteration_end_s=run.iteration_end_s + 3600.0)
+
+
+WITHOUT_SECONDS = (SHARES, *PROMISES, *WATCHED, "lambdascale/early-serving")
 
 
 @pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id not in WITHOUT_SECONDS])

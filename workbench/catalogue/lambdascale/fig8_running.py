@@ -27,10 +27,9 @@ def watched(
     """Tokens per second of the new nodes, and their first tokens, last change and plateau."""
     rules = Rules(k, BEGIN_S, None, overhead_s, variant, switch)
     run = run_on(context, one, system, rules, batches(np.zeros(WAITING)))
-    loads = run.outcome.loads
-    loads = loads[loads[:, 0] == BEGIN_S]
-    end_s, row, piped_s = loads[:, 1] - BEGIN_S, loads[:, 2].astype(int), loads[:, 8] - BEGIN_S
-    made_s = _steps_of(run, row)
+    loads = run.outcome.loads[run.outcome.loads[:, 0] == BEGIN_S]
+    end_s, piped_s = loads[:, 1] - BEGIN_S, loads[:, 8] - BEGIN_S
+    made_s = steps_of(run, new_rows(run))
     last_s, width = float(end_s.max()), STEPS_A_POINT * one.token_s
     begins_s = last_s + 0.5 * one.token_s  # half a step late, so that no step ends on an edge
     at_end = (made_s > begins_s) & (made_s <= begins_s + STEPS_AT_END * one.token_s)
@@ -54,7 +53,13 @@ def watched(
     return rates, start
 
 
-def _steps_of(run: Run, rows: np.ndarray) -> np.ndarray:
+def new_rows(run: Run) -> np.ndarray:
+    """The instances that begin to load at the first decision, int64[n]."""
+    loads = run.outcome.loads
+    return loads[loads[:, 0] == BEGIN_S, 2].astype(np.int64)
+
+
+def steps_of(run: Run, rows: np.ndarray) -> np.ndarray:
     """Ends of all steps of some instances, from the begin of the scale-out; a batch makes its tokens in each."""
     out = run.outcome
     parts = [out.iteration_end_s[out.iteration_at[row] : out.iteration_at[row + 1]] for row in rows]

@@ -44,6 +44,7 @@ class Rules(NamedTuple):
         variant, switch: of pipelines, see `workbench.scaling`.
         pinned: hosts whose memory keeps λScale's weights whatever happens.
         hosts_send: whether λScale's hosts send what they have in memory where no GPU has the weights.
+        early: whether λScale's nodes serve before they have everything.
     """
 
     replicas: int
@@ -54,6 +55,7 @@ class Rules(NamedTuple):
     switch: str = "whole"
     pinned: int = 0
     hosts_send: bool = True
+    early: bool = True
 
 
 def batches(arrival_s: np.ndarray, tokens: int = TOKENS) -> pl.DataFrame:
@@ -74,7 +76,7 @@ def scenario(one: World, system: str, rules: Rules) -> Scenario:
         count=rules.replicas,
         engine=_ONE_AT_A_TIME,
         step=_step(one.token_s),
-        kv_tokens=100 * (PROMPT + TOKENS),
+        kv_tokens=1_000_000,
         limit=1,
         autoscaler=Autoscaler(policy="queue", parameters={"waiting": one.gpus}, most=one.nodes),
         start_up=StartUp(weights=_weights(one, system, rules)),
@@ -89,10 +91,13 @@ def scenario(one: World, system: str, rules: Rules) -> Scenario:
     return Scenario(groups=(group,), pool=pool)
 
 
-def run_on(context: Context, one: World, system: str, rules: Rules, table: pl.DataFrame) -> Run:
-    """Serve batches by one system, on the backend that is asked."""
+def run_on(
+    context: Context, one: World, system: str, rules: Rules, table: pl.DataFrame, until_s: float = math.inf
+) -> Run:
+    """Serve batches by one system, on the backend that is asked, to the end or until some time."""
     backend = simulate if context.backend == "simpy" else None
-    return serve(scenario(one, system, rules), table, seed=context.seed, backend=backend)
+    asked = scenario(one, system, rules).model_copy(update={"until_s": until_s})
+    return serve(asked, table, seed=context.seed, backend=backend)
 
 
 def waits_s(run: Run) -> np.ndarray:
@@ -128,12 +133,15 @@ def _multicast(one: World, system: str, rules: Rules) -> Multicast:
         bytes_per_s=one.cost.bytes_per_s, alpha_s=one.cost.alpha_s,
     )  # fmt: skip
     pace = Speed(token_s=one.token_s, stages=BLOCKS, overhead_s=rules.overhead_s)
+    plans = multicast_plans(shape, most, most) + _warm_plans(one)
+    if not rules.early:
+        plans = tuple(plan.model_copy(update={"forms_s": None, "pipelines": None}) for plan in plans)
     return Multicast(
         schedule="binomial_pipeline",
         bytes_per_s=one.cost.bytes_per_s,
         alpha_s=one.cost.alpha_s,
         blocks=BLOCKS * PARTS,
-        plans=multicast_plans(shape, most, most) + _warm_plans(one),
+        plans=plans,
         piped_step=_step(pace.piped_s),
         switch=rules.switch,
     )

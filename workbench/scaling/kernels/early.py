@@ -9,12 +9,13 @@ from workbench.jit import kernel
 def steps_gained(forms_s, complete_s, leave_s, alone_s, piped_s, resume_s):
     """Steps that nodes make in pipelines, less those that waiting nodes would have made, by the end of a scale-out.
 
-    A node of a pipeline makes a step every `piped_s` from `forms_s` to `leave_s`, then resumes its request by a prefill
-    of `resume_s` and goes on alone. A waiting node makes a step every `alone_s` from its own `complete_s` on.
+    A node of a pipeline makes a step every `piped_s` from `forms_s` to `leave_s`, loses `resume_s` as it resumes its
+    request, and goes on alone. A waiting node makes a step every `alone_s` from its own `complete_s` on. A step in
+    progress counts as far as it has come.
 
     Parameters:
         forms_s, complete_s, leave_s: float64[n] of each node; `forms_s` is infinite for a node in no pipeline.
-        alone_s, piped_s, resume_s: seconds of a step alone, of one through a pipeline, and of resuming.
+        alone_s, piped_s, resume_s: seconds of a step alone, of one through a pipeline, and lost by resuming.
     """
     total = 0.0
     for node in range(forms_s.size):

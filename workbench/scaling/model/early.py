@@ -20,7 +20,8 @@ class Speed(Asked):
         stages: dispatches of a token through a pipeline, one for each execution block.
         overhead_s: of each dispatch; the blocks of a pipeline together compute for `token_s`.
         batch: tokens of a step, one for each prompt of a request's batch.
-        resume_s: seconds of the prefill with which a node goes on with a request that it takes out of a pipeline.
+        resume_s: seconds that a node loses when it takes a request out of a pipeline: what the prefill, which makes a
+            token too, takes beyond a decoding step.
 
     >>> Speed(token_s=0.014, stages=8, overhead_s=0.002).piped_s
     0.03

@@ -47,6 +47,7 @@ def test_replications_hold_the_analytic_load():
     assert found.low < EXACT < found.high
     assert (found.high - found.low) / EXACT < 0.05
     assert "Student over 10 traces" in found.sentence
+    assert found.sentence in found._repr_html_()
 
 
 def test_one_trace_holds_the_analytic_load():

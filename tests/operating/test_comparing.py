@@ -35,6 +35,8 @@ def test_differences_by_hand():
     assert rows["e2e_s"]["method"] == "too few requests for an interval"
     assert "tpot_s" not in rows  # nobody asked for two tokens
     assert "e2e_s by -0.75" in found.sentence
+    assert found.sentence in found._repr_html_()
+    assert "attainment_request" in found._repr_html_()
 
 
 def test_the_interval_of_one_pair_holds_the_known_difference():

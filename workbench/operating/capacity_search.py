@@ -1,5 +1,6 @@
 """The largest load at which a system keeps its promise."""
 
+import html
 import math
 from collections.abc import Callable
 from typing import Any
@@ -51,6 +52,9 @@ class Capacity(Record):
         return f"<Capacity: {self.sentence}>"
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return f"<p style='margin:4px 0'>{html.escape(self.sentence)}</p>{self.tried._repr_html_()}"
 
 
 def capacity(

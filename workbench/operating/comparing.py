@@ -1,5 +1,6 @@
 """Two runs of the same requests, compared request by request."""
 
+import html
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -33,6 +34,9 @@ class Comparison(Record):
         return f"<Comparison: {self.sentence}>"
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return f"<p style='margin:4px 0'>{html.escape(self.sentence)}</p>{self.table._repr_html_()}"
 
 
 def compare(run_a: Run | Sequence[Run], run_b: Run | Sequence[Run], slo: SLO | None = None) -> Comparison:

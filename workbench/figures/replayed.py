@@ -4,13 +4,11 @@ import polars as pl
 
 from workbench.catalogue.lambdascale.trace_replay import ALL
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, WORDS, Palette, curve, log_axis, pattern
+from workbench.figures.base import COLOURS, INK, WORDS, Palette, curve, log_axis, pattern
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import Painter, stack
 
 LABELS = ("7B", "13B", "70B")
-SHOWN = 1500
-"""Most changes of a staircase that are drawn."""
 
 
 def _first(table: pl.DataFrame) -> pl.DataFrame:
@@ -28,6 +26,12 @@ def _cdf(outcome: Outcome, label: str, palette: Palette, *, legend: bool) -> Pai
         log_axis(made, "x", row=row)
 
     return paint
+
+
+def _spread(means: pl.DataFrame, column: str) -> dict[str, object]:
+    """Error bars from `low` to `high` about a column."""
+    up, down = (means["high"] - means[column]).to_list(), (means[column] - means["low"]).to_list()
+    return {"type": "data", "symmetric": False, "color": INK, "array": up, "arrayminus": down}
 
 
 def fixed_rates(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -60,11 +64,10 @@ def gpus(outcome: Outcome, panel: str | None = None) -> Canvas:
         def paint(made: Canvas, row: int) -> None:
             table = _first(outcome.tables["gpus"]).filter(pl.col("model") == label)
             for (system,), part in table.group_by("system", maintain_order=True):
-                part = part.sort("time_s").head(SHOWN)
-                line = {"color": palette.colour(system), "width": 1.3, "shape": "hv"}
+                line = {"color": palette.colour(system), "dash": palette.dash(system), "width": 1.8, "shape": "hv"}
                 trace = scatter(part["time_s"].to_list(), part["gpus"].to_list(), mode="lines", name=system, line=line)
                 made.add({**trace, "showlegend": label == LABELS[0] or panel is not None}, row=row)
-            made.x(row, title="seconds of the replay").y(row, title="GPUs", rangemode="tozero")
+            made.x(row, title="seconds of the replay").y(row, title="GPUs, means over windows", rangemode="tozero")
 
         return paint
 
@@ -79,10 +82,7 @@ def gpus(outcome: Outcome, panel: str | None = None) -> Canvas:
                 means = ratio.group_by("model", maintain_order=True).agg(
                     pl.col("ratio").mean(), low=pl.col("ratio").min(), high=pl.col("ratio").max()
                 )
-                spread = {
-                    "type": "data", "symmetric": False, "array": (means["high"] - means["ratio"]).to_list(),
-                    "arrayminus": (means["ratio"] - means["low"]).to_list(),
-                }  # fmt: skip
+                spread = _spread(means, "ratio")
                 made.add(
                     bar(
                         means["model"].to_list(), means["ratio"].to_list(), name=f"{system} ({WORDS[backend]})",
@@ -108,10 +108,7 @@ def waits(outcome: Outcome, panel: str | None = None) -> Canvas:
             means = part.group_by("model", maintain_order=True).agg(
                 pl.col("p90_s").mean(), low=pl.col("p90_s").min(), high=pl.col("p90_s").max()
             )
-            spread = {
-                "type": "data", "symmetric": False, "array": (means["high"] - means["p90_s"]).to_list(),
-                "arrayminus": (means["p90_s"] - means["low"]).to_list(),
-            }  # fmt: skip
+            spread = _spread(means, "p90_s")
             mark = {"color": palette.colour(system)}
             x, y = means["model"].to_list(), means["p90_s"].to_list()
             made.add(

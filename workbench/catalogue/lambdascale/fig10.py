@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from workbench.catalogue.context import Context
@@ -46,14 +47,15 @@ from workbench.serving import metrics
 
 SAVED = "GPU time saved against {}, largest"
 ABOVE = "GPU time above the ideal scaler"
+WINDOWS = 100
+"""Over which the number of GPUs is averaged for the drawing."""
+
 INPUTS = ("replay speed-up of the arrivals", "length of the replay", "mean rate of the replay")
 
 _TICK = Assumption("with host memory decisions come every 0.5 s, without every second", {"memory_tick_s": 1.0})
 _KEEP = Assumption("host memory keeps weights for 15 s, as in the paper's study of traces", {"keep_s": 5.0})
 _RING = Assumption("NCCL takes the recorded time of groups made on the way, not its ring's", {"nccl": RING})
-_LONG = Assumption(
-    "a batch makes 64 tokens, so 7B holds a node for 0.9 s and loads for half of that", {"tokens": 192}
-)
+_LONG = Assumption("a batch makes 64 tokens, so 7B holds a node for 0.9 s and loads for half of that", {"tokens": 192})
 _FAST = Assumption("every system decides every second unless it has host memory", {"tick_s": 0.5})
 
 
@@ -163,7 +165,7 @@ def fig10(
     nccl: NcclTime = RECORDED,
     tree_rate: TreeRate = 1.0,
 ) -> dict[str, pl.DataFrame]:
-    """GPU seconds of every system, model and reconstruction; GPUs over time on the first reconstruction.
+    """GPU seconds of every system, model and reconstruction; mean GPUs over time on the first reconstruction.
 
     GPU time counts from the decision that takes a node to the one that releases it. The trace itself is not available:
     it is drawn anew from the arrivals of every minute, so verdicts are about means over reconstructions.
@@ -175,9 +177,18 @@ def fig10(
         rows.append(_row(replay))
         if replay.reconstruction == 0:
             about = {"model": pl.lit(replay.one.label), "system": pl.lit(replay.system)}
-            curves.append(replay.run.allocation.select("time_s", gpus=pl.col("gpus_allocated")).with_columns(**about))
+            curves.append(_over_time(replay.run.allocation).with_columns(**about))
     table = pl.DataFrame(rows)
     return {"gpu_time": table, "gpus": pl.concat(curves), "headline": headline(_known(table, context.seed))}
+
+
+def _over_time(allocation: pl.DataFrame) -> pl.DataFrame:
+    """Mean number of GPUs held in each of `WINDOWS` windows of the run."""
+    time, held = allocation["time_s"].to_numpy(), allocation["gpus_allocated"].to_numpy()
+    edges = np.linspace(0.0, time[-1], WINDOWS + 1)
+    total = np.concatenate([[0.0], np.cumsum(held[:-1] * np.diff(time))])
+    inside = np.diff(np.interp(edges, time, total))
+    return pl.DataFrame({"time_s": edges[:-1], "gpus": inside / np.diff(edges)})
 
 
 def _row(replay: Replay) -> dict[str, Any]:

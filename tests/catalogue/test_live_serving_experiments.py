@@ -1,7 +1,9 @@
 """Experiments in which real processes serve while they load: formulas by hand, recorded runs, what runs must show."""
 
 import math
+import sys
 
+import polars as pl
 import pytest
 
 import workbench as wb
@@ -27,7 +29,7 @@ class TestStreamedStart:
         return {(row["sources"], row["mode"]): row["first_token_s"] for row in rows if row["backend"] == backend}
 
     def test_the_formula_is_steps_times_step_time_and_one_pass(self):
-        """k = 2 of 4 nodes: jointly held after 8/2 steps, complete after 8; k = 1: after 8, and when the first node is."""
+        """k = 2 of 4 nodes: jointly held after 8/2 steps, complete after 8; k = 1: after 8, and the first node."""
         found = self.firsts(wb.experiment("lambdascale/streamed-start").run("analytic"), "analytic")
         first_complete = min(max(arrival(v, c, 8, 2) for c in range(8)) + 1 for v in (1, 2, 3))
         assert found[2, PIPELINES] == pytest.approx(4 * STEP_S + PASS_S)
@@ -45,7 +47,7 @@ class TestStreamedStart:
         assert dear[2, WAITING] - free[2, WAITING] == pytest.approx(0.01)
 
     def test_the_recorded_run_keeps_every_bit_and_the_predicted_ratio(self, monkeypatch):
-        monkeypatch.setitem(__import__("sys").modules, "torch", None)
+        monkeypatch.setitem(sys.modules, "torch", None)
         self.shows(wb.experiment("lambdascale/streamed-start").run(("analytic", "torch")), "recorded")
 
     @pytest.mark.real
@@ -71,3 +73,26 @@ class TestStreamedStart:
         cited = result.sources()["quantity"].to_list()
         for quantity in ("σ", "θ", "overhead", "waiting"):
             assert f"{quantity} of 7B, k = 2, {PIPELINES}" in cited
+
+
+class TestModeSwitch:
+    def test_the_recorded_run_keeps_every_bit_and_the_formulas_time(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        result = wb.experiment("lambdascale/mode-switch").run(("analytic", "torch"))
+        assert result.outcome.backends == ("analytic", "recorded")
+        assert "reproduced" in result.verdicts()["verdict"].to_list()
+        for agreement in result.outcome.agreement:
+            assert agreement.agrees, agreement
+        checked = result.tables["identity"]
+        assert checked["tokens"].to_list() == [32, 32, 256, 256, 1024, 1024]
+        assert checked["difference"].max() == 0
+        assert checked["distinct"].min() >= 8
+        assert "what follows is the same either way" in result.sentence
+
+    def test_times_at_full_size_by_hand(self, monkeypatch):
+        """1,024 tokens of 7B: 2 x 6.738e9 operations each at half of 989e12 a second; 7 senders of an eighth of the KV."""
+        monkeypatch.setitem(sys.modules, "torch", None)
+        result = wb.experiment("lambdascale/mode-switch").run(("analytic", "torch"))
+        rows = result.tables["times"].filter(pl.col("backend") == "recorded", pl.col("tokens") == 1024)
+        assert rows["recompute_s"][0] == pytest.approx(2 * 6.738415616e9 * 1024 / (0.5 * 989e12), rel=0.15)
+        assert rows["move_s"][0] == pytest.approx(7 * (ALPHA_S + 1024 * 524_288 / 8 / BYTES_PER_S), rel=0.15)

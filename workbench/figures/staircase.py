@@ -107,11 +107,18 @@ def mode_switch(outcome: Outcome, _: str | None = None) -> Canvas:
     table = outcome.tables["times"]
 
     def paint(made: Canvas, row: int) -> None:
-        for place, ((label,), part) in enumerate(table.group_by("model", maintain_order=True)):
+        labels = table["model"].unique(maintain_order=True).to_list()
+        for (backend, label), part in table.group_by("backend", "model", maintain_order=True):
+            colour = COLOURS[labels.index(label)]
             for column, words, dash in (("recompute_s", "recompute", "solid"), ("move_s", "move", "dot")):
-                line = {"color": COLOURS[place], "dash": dash, "width": 2}
                 x, y = part["tokens"].to_list(), (part[column] * 1e3).to_list()
-                made.add(scatter(x, y, mode="lines", name=f"{label}: {words}", line=line), row=row)
+                if backend == "analytic":
+                    line = {"color": colour, "dash": dash, "width": 2}
+                    made.add(scatter(x, y, mode="lines", name=f"{label}: {words}", line=line), row=row)
+                else:
+                    mark = {"symbol": SYMBOLS[backend], "size": 11, "color": colour, "line": {"width": 2}}
+                    name = f"{label}: {words} ({WORDS[backend]})"
+                    made.add(scatter(x, y, mode="markers", name=name, marker=mark), row=row)
         made.line(x=outcome.parameters["tokens"], row=row, color=GREY, dash="dot", width=1)
         made.x(row, title="tokens so far").y(row, title="ms")
         log_axis(made, "x", "y", row=row)

@@ -226,16 +226,21 @@ def _real(
                 theta, who = run.scale.theta, {"sources": one["sources"], "mode": mode}
                 begins_s = min(run.complete_s) if word == "wait" else run.pipelines["formed_s"].min()
                 first.append({**who, "begins_s": begins_s / theta, "first_token_s": run.first_token_s})
-                made = run.tokens.sort("time_s").select(
-                    time_s=pl.col("time_s") / theta, made=pl.int_range(1, pl.len() + 1)
-                )
-                tokens.append(
-                    made.select(pl.lit(one["sources"]).alias("sources"), pl.lit(mode).alias("mode"), pl.all())
-                )
+                tokens.append(_made(run.tokens, theta).select(*_literals(who), pl.all()))
                 identity = check_outputs(run, small, prompts, pool, stop)
                 moved = int((run.requests["moves"] > 0).sum())
                 identities.append({**who, "moved": moved, **identity.model_dump(), "fault": identity.fault})
     return {"first": pl.DataFrame(first), "tokens": pl.concat(tokens), "identity": pl.DataFrame(identities)}
+
+
+def _made(tokens: pl.DataFrame, theta: float) -> pl.DataFrame:
+    """How many tokens had been made at each instant, seconds at full size."""
+    counted = tokens.group_by("time_s").agg(pl.len().alias("made")).sort("time_s")
+    return counted.select(pl.col("time_s") / theta, pl.col("made").cum_sum().cast(pl.Int64))
+
+
+def _literals(values: Mapping[str, Any]) -> list[pl.Expr]:
+    return [pl.lit(value).alias(name) for name, value in values.items()]
 
 
 def _processes(asked: list[dict[str, Any]]) -> int:

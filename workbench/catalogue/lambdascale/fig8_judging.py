@@ -12,6 +12,9 @@ from workbench.results import Reading, Verdict
 OVERHEADS_S = (0.001, 0.005)
 """Within these every verdict of the figure should hold: the overhead of a dispatch is not published."""
 
+STILL = 0.05
+"""First tokens that move by less do not move."""
+
 SHORT = 0.25
 """A plateau that lasts less than this share of the next one is hardly visible."""
 
@@ -37,14 +40,22 @@ def _moves(draft: Draft, table: pl.DataFrame) -> Verdict:
 
 
 def _stays(draft: Draft, table: pl.DataFrame) -> Verdict:
-    spans = {}
-    for system in SYSTEMS[1:]:
-        for name, part in _by_model(table, system):
-            spans[f"{system} {name}"] = float(part["first_s"].max() / part["first_s"].min() - 1)
-    ours = f"at most {max(spans.values()):.1%}"
-    return _verdict(
-        draft, "first tokens of the baselines do not move with k", "no change", ours, max(spans.values()) < 0.05
-    )
+    most = _largest_move(table)
+    claim = "first tokens of the baselines do not move with k"
+    why = ""
+    if most >= STILL and draft.comparable:
+        moved = _largest_move(draft.rerun({"large_nodes": 12})["starts"])
+        why = (
+            "Assumed here: 70B runs on the 6 nodes of 24 GPUs, so that k = 4 leaves NCCL a group of 3, whose record is "
+            f"shorter; with large_nodes = 12 it is at most {moved:.1%}"
+        )
+    return _verdict(draft, claim, "no change", f"at most {most:.1%}", most < STILL, why)
+
+
+def _largest_move(table: pl.DataFrame) -> float:
+    """By how much a baseline's first tokens differ at most between numbers of replicas, as a share."""
+    parts = [part["first_s"] for system in SYSTEMS[1:] for _, part in _by_model(table, system)]
+    return max(float(first.max() / first.min() - 1) for first in parts)
 
 
 def _last(draft: Draft, table: pl.DataFrame) -> Verdict:
@@ -93,13 +104,13 @@ def _by_model(table: pl.DataFrame, system: str):
     return [(name, part.sort("sources")) for (name,), part in parts]
 
 
-def _verdict(draft: Draft, claim: str, published: str, ours: str, held: bool) -> Verdict:
+def _verdict(draft: Draft, claim: str, published: str, ours: str, held: bool, why: str = "") -> Verdict:
     reading: Reading = "reproduced" if held else "differs"
     reason = "read off our table of first tokens and levels"
     if not draft.comparable:
         reading, reason = "not comparable", draft.reason
     elif not held:
-        reason = "Assumed here: the decoding step, rates and overhead in the parameters"
+        reason = why or "Assumed here: the decoding step, rates and overhead in the parameters"
     return Verdict(
         claim=claim, published=published, ours=ours, strength="ordering", verdict=reading, reason=reason,
         mode=draft.mode, seeds=draft.seeds,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite.binding import Linkage
 from numba.core import caching, config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -64,6 +65,13 @@ class _Whole(JITCodeLibrary):
                 waiting += library._linking_libraries if isinstance(library, _Part) else []
         self._linking_libraries = list(found)
         super().finalize()
+
+    def _optimize_final_module(self):
+        # Nothing else calls the parts: with arguments that nobody reads left out of calls, loops run twice as fast.
+        for function in self._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        super()._optimize_final_module()
 
 
 class _PartCompiler(Compiler):

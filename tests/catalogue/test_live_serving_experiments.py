@@ -90,7 +90,7 @@ class TestModeSwitch:
         assert "what follows is the same either way" in result.sentence
 
     def test_times_at_full_size_by_hand(self, monkeypatch):
-        """1,024 tokens of 7B: 2 x 6.738e9 operations each at half of 989e12 a second; 7 senders of an eighth of the KV."""
+        """1,024 tokens of 7B: 2 x 6.738e9 operations each at half of 989e12 a second; 7 senders of 1/8 of the KV."""
         monkeypatch.setitem(sys.modules, "torch", None)
         result = wb.experiment("lambdascale/mode-switch").run(("analytic", "torch"))
         rows = result.tables["times"].filter(pl.col("backend") == "recorded", pl.col("tokens") == 1024)

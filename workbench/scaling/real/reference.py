@@ -15,7 +15,12 @@ LIMIT_S = 120.0
 
 
 def check_outputs(
-    run: LiveRun, model: ModelFiles, prompts: Sequence[Prompt], pool: Pool, stop: StopWanted = None
+    run: LiveRun,
+    model: ModelFiles,
+    prompts: Sequence[Prompt],
+    pool: Pool,
+    stop: StopWanted = None,
+    device: str = "cpu",
 ) -> Identity:
     """Did a run say what the model says when nothing moves, splits, switches or dies?
 
@@ -29,6 +34,7 @@ def check_outputs(
         prompts: that it was given.
         pool: a process of it computes.
         stop: asked whether to give up.
+        device: where the reference is computed; the same as the run's.
 
     Errors: `NotIdentical` where logits or tokens differ by more than `Identity` allows.
     """
@@ -36,7 +42,7 @@ def check_outputs(
         (prompt.tokens, tuple(output.tokens.tolist())) for prompt, output in zip(prompts, run.outputs, strict=True)
     ]
     with pool.lease(1) as workers:
-        workers[0].give(right_logits, model, texts)
+        workers[0].give(right_logits, model, texts, device)
         (kept, logits) = gather(workers, pool.beats, LIMIT_S, stop)[0]
     right = [Output(np.array(tokens, dtype=np.int64), found) for (_, tokens), found in zip(texts, logits, strict=True)]
     identity = compare(right, run.outputs, same_order=kept)

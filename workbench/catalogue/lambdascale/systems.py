@@ -1,5 +1,6 @@
 """The systems of λScale's evaluation: how their weights reach new nodes, and how fast nodes make tokens."""
 
+import functools
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -161,13 +162,19 @@ def nccl_s(label: str, nodes: int) -> float:
     return not_negative(known[nodes if nodes in known and nodes <= 4 else max(known)], "recorded seconds")
 
 
+@functools.cache
+def _recorded_tree() -> Hockney:
+    """FaaSNet's link by its recorded times of 7B and 13B."""
+    return fit_hockney(*records(FAASNET))
+
+
 def _tree(context: Context, label: str, size: int) -> Hockney:
     if label == "70B":
         table = published("lambdascale/fig7").filter(pl.col("series") == recorded_series(FAASNET, label))
         seconds = float(table.filter(pl.col("x") == "4")["value"][0])
         fit = Hockney(bytes_per_s=steps("faasnet_tree", 4, BLOCKS * PARTS) * size / (BLOCKS * PARTS) / seconds)
     else:
-        fit = fit_hockney(*records(FAASNET))
+        fit = _recorded_tree()
     why = "fitted to FaaSNet's recorded times"
     context.cite(f"FaaSNet link rate, {label}", fit.bytes_per_s, "bytes/s", "fitted", why)
     return fit

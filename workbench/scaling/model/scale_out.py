@@ -1,5 +1,6 @@
 """A scale-out from k copies: when each new node is complete, and when it can serve in a pipeline before that."""
 
+import functools
 from functools import cached_property
 from typing import Literal
 
@@ -102,8 +103,9 @@ class Formed(Record):
         return times[self.pipeline_of] * self.asked.step_s
 
 
+@functools.lru_cache(maxsize=4096)
 def scale_out(asked: ScaleOut) -> Formed:
-    """When do targets complete, which pipelines do they form, and when?
+    """When do targets complete, which pipelines do they form, and when? Answers are kept: explorers ask again.
 
     Blocks travel by binomial pipelines inside sub-groups with one source each, in rotated orders (λScale §4.2); times
     are those of equal links that nobody else uses.
@@ -127,4 +129,6 @@ def scale_out(asked: ScaleOut) -> Formed:
         Pipeline(tuple(node - sending for node in one.nodes), one.forms, tuple(node - sending for node in one.runs))
         for one in found
     )
-    return Formed(asked=asked, sending=sending, ready_steps=ready[sending:], pipelines=pipelines)
+    ready = ready[sending:]
+    ready.flags.writeable = False
+    return Formed(asked=asked, sending=sending, ready_steps=ready, pipelines=pipelines)

@@ -1,6 +1,7 @@
 """Tasks that tests give to worker processes; a worker can only run what it can import."""
 
 import os
+import queue
 
 from workbench.executor.desk import CalledOff
 
@@ -37,3 +38,11 @@ def hold_blocks(desk, size):
 
     desk.kept["blocks"] = Blocks((size,))
     return desk.kept["blocks"].handle
+
+
+def count_words(desk):
+    """All words until "end", as they came by the callback."""
+    words = queue.SimpleQueue()
+    desk.on_word(words.put)
+    desk.say("listening")
+    return [*iter(words.get, "end"), "end"]

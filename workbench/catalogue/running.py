@@ -86,14 +86,19 @@ def run(
     if comparable and against:
         comparable, reason = False, against[0]
 
+    again: dict[str, dict[str, pl.DataFrame]] = {}
+
     def rerun(change: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-        changed = spec.bind({**given, **change})
-        first = parts[0][0] if parts[0][0] in spec.backends else spec.backends[0]
-        again = [
-            (first, index, spec.function(Context(first, mode, child, stop), **changed))
-            for index, child in enumerate(seeds)
-        ]
-        return _joined(again, spec.stochastic)
+        key = repr(sorted(change.items()))
+        if key not in again:  # many verdicts may blame the same assumption
+            changed = spec.bind({**given, **change})
+            first = parts[0][0] if parts[0][0] in spec.backends else spec.backends[0]
+            runs = [
+                (first, index, spec.function(Context(first, mode, child, stop), **changed))
+                for index, child in enumerate(seeds)
+            ]
+            again[key] = _joined(runs, spec.stochastic)
+        return again[key]
 
     trace = ", ".join(used) or str(parameters.get("trace", ""))
     draft = Draft(spec, parameters, tables, points_table, comparable, reason, mode, seeds, trace, rerun)

@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("fig4",):
+for _name in ("fig4", "fig11"):
     import_module(f"{__name__}.{_name}")

@@ -46,6 +46,9 @@ def run(s, ahead):
     return FINISHED
 
 
+ROWS = 32
+"""Of each log a request, at first; a run that needs more is made again with as many as it needs."""
+
 LOGS = {"switches": (SWITCHES_USED, 6), "turns": (TURNS_USED, 8), "rounds": (ROUNDS_USED, 6), "host": (HOST_USED, 5)}
 
 
@@ -55,7 +58,7 @@ def take_turns(requests: Any, models: Any, pool: Any, rules: Any) -> State:
     Returns:
         The state at the end, its logs cut to what was written.
     """
-    rows = dict.fromkeys(LOGS, 4 * requests.arrival_s.size + 64)
+    rows = dict.fromkeys(LOGS, ROWS * requests.arrival_s.size + 1024)
     while True:
         state = fresh(requests, models, pool, rules, rows)
         if run(state, fresh(requests, models, pool, rules, dict.fromkeys(LOGS, 0))) == FINISHED:

@@ -66,7 +66,7 @@ from workbench.pooling.kernels.layout import (
     State,
 )
 from workbench.pooling.kernels.placing import place, sort_batches
-from workbench.pooling.kernels.turns import LOGS, fresh
+from workbench.pooling.kernels.turns import LOGS, ROWS, fresh
 from workbench.pooling.policy.memory import AHEAD_TO_RUN, blocks_of
 from workbench.pooling.policy.names import SHARED, SHORTEST
 from workbench.pooling.policy.steps import decode_step_s, prompt_s
@@ -304,7 +304,7 @@ def note_turn(s, i, b, now):
 
 def serve_wholes(requests: Any, models: Any, pool: Any, rules: Any) -> State:
     """Run a pool that serves whole requests; parameters are those of `workbench.pooling.model.lowered`."""
-    rows = dict.fromkeys(LOGS, 4 * requests.arrival_s.size + 64)
+    rows = dict.fromkeys(LOGS, ROWS * requests.arrival_s.size + 1024)
     while True:
         state = fresh(requests, models, pool, rules, rows)
         finished = run_wholes(state) == FINISHED

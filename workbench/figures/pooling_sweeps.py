@@ -1,0 +1,110 @@
+"""Attainment of pools against models, rate and settings: one curve a system, with its range over runs."""
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from workbench.catalogue.aegaeon import fig11
+from workbench.catalogue.aegaeon.pools import AEGAEON, GOOD, MUX, PLUS, SLLM
+from workbench.catalogue.outcome import Outcome
+from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, published_marks
+from workbench.figures.canvas import Canvas, Trace, scatter
+from workbench.figures.panels import stack
+
+LABELS = (AEGAEON, fig11.SIMULATED, SLLM, PLUS, MUX, fig11.PACE)
+
+
+def averaged(table: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
+    """Mean, smallest and largest over runs at each place: `x, y, low, high`."""
+    part = table.select(pl.col(x).cast(pl.Float64).alias("x"), pl.col(y).alias("y")).filter(pl.col("y").is_not_nan())
+    return part.group_by("x").agg(pl.col("y").mean(), low=pl.col("y").min(), high=pl.col("y").max()).sort("x")
+
+
+def curve_with_range(
+    table: pl.DataFrame, x: str, y: str, label: str, palette: Palette, *, legend: bool = True
+) -> list[Trace]:
+    """One curve: a line for the formula and for compiled runs, marks for simulated ones; a bar where runs differ."""
+    traces = []
+    for (backend,), part in table.group_by("backend", maintain_order=True):
+        found, colour = averaged(part, x, y), palette.colour(label)
+        if found.is_empty():
+            continue
+        style = {"color": colour, "symbol": SYMBOLS[backend], "size": 6 if backend == "compiled" else 10}
+        lines = backend in ("analytic", "compiled") and len(found) > 1
+        trace = scatter(
+            found["x"].to_list(),
+            found["y"].to_list(),
+            mode="lines" if backend == "analytic" else "lines+markers" if lines else "markers",
+            name=f"{label} ({WORDS[backend]})",
+            line={"color": colour, "dash": palette.dash(label), "width": 2},
+            marker=style | {"line": {"width": 2, "color": colour}},
+            legendgroup=label,
+            showlegend=legend,
+        )
+        if (found["high"] > found["low"]).any():
+            trace["error_y"] = {
+                "type": "data", "symmetric": False, "array": (found["high"] - found["y"]).to_list(),
+                "arrayminus": (found["y"] - found["low"]).to_list(), "thickness": 1, "color": colour,
+            }  # fmt: skip
+        traces.append(trace)
+    return traces
+
+
+def attained(
+    outcome: Outcome,
+    palette: Palette,
+    panel: str,
+    labels: Iterable[str],
+    marks: Mapping[str, str],
+    x_title: str,
+    *,
+    legend: bool,
+):
+    """A painter of one panel of curves of attainment.
+
+    Parameters:
+        labels: curves to draw, of the table `curve`. marks: published series -> label.
+        legend: whether curves have entries; published marks have none but in a panel with entries.
+    """
+    table, metric = outcome.tables["curve"], outcome.parameters["metric"]
+
+    def paint(made: Canvas, row: int) -> None:
+        for label in labels:
+            part = table.filter((pl.col("panel") == panel) & (pl.col("label") == label))
+            made.add(*curve_with_range(part, "x", metric, label, palette, legend=legend), row=row)
+        for trace in published_marks(outcome, palette, series=marks):
+            name = (
+                f"{marks[_series(trace, marks)]}: authors' simulator, rerun" if _series(trace, marks) else trace["name"]
+            )
+            made.add({**trace, "name": name, "showlegend": legend}, row=row)
+        made.line(y=GOOD, row=row, color=GREY, dash="dot", width=1)
+        made.x(row, title=x_title, rangemode="tozero").y(row, title=f"attainment ({metric})", range=[0, 1.05])
+
+    return paint
+
+
+def _series(trace: Trace, marks: Mapping[str, str]) -> str:
+    return next((name for name in marks if trace["name"].startswith(name)), "")
+
+
+def systems(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Aegaeon Figure 11: attainment against models at two rates, and against the rate with 40 models."""
+    palette, known = Palette(LABELS), outcome.tables["curve"]["label"].unique().to_list()
+    labels = [label for label in LABELS if label in known]
+    own = {AEGAEON: fig11.SIMULATED, SLLM: SLLM, PLUS: PLUS}
+    series = set(outcome.published["series"])
+
+    def marks(name: str, x: str) -> dict[str, str]:
+        found = {f"panel {name} rerun: attainment, {system}, x = {x}": label for system, label in own.items()}
+        return {text: label for text, label in found.items() if text in series}
+
+    def one(name: str, x: str, title: str):
+        first = panel == name or (panel is None and name == "a")
+        return attained(outcome, palette, name, labels, marks(name, x), title, legend=first)
+
+    painters = {
+        "a": ("0.1 requests per s and model", one("a", "models", "models")),
+        "b": ("0.5 requests per s and model", one("b", "models", "models")),
+        "c": ("40 models", one("c", "rate per model in 1/s", "requests per s and model")),
+    }
+    return stack("Models that 16 GPUs serve", painters, panel)

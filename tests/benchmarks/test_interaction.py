@@ -59,6 +59,7 @@ def test_first_figure_in_a_new_process(capsys, tmp_path, cache):
 @pytest.mark.parametrize("id", IDS)
 def test_slider_to_new_figure_data(capsys, id):
     explorer = Explorer(spec.find(id), {})
+    explorer.wait()  # a live backend is compiled, once; then it answers at every move too
     sliders = [control.slider for control in explorer.controls.values() if control.slider]
     if not sliders:
         pytest.skip("no slider")
@@ -70,4 +71,5 @@ def test_slider_to_new_figure_data(capsys, id):
         slider.value = one_step_on(slider)
         taken.append(time.perf_counter() - start)
         assert slider.value != before
-    report(capsys, f"{id}, from slider to figure data", statistics.median(taken[2:]), 0.05)
+    budget_s = 0.2 if spec.find(id).live else 0.05
+    report(capsys, f"{id}, from slider to figure data", statistics.median(taken[2:]), budget_s)

@@ -95,6 +95,7 @@ class Spec(NamedTuple):
     say: Callable[..., str]
     stochastic: bool
     keep: Keep
+    live: tuple[str, ...]
     parameters: tuple[Parameter, ...]
 
     @property
@@ -126,6 +127,7 @@ def experiment(
     agrees: Sequence[Agree] = (),
     stochastic: bool = False,
     keep: Keep = REAL_RUN,
+    live: Sequence[str] = (),
 ) -> Callable[[Callable], Callable]:
     """Enter a function into the catalogue.
 
@@ -145,6 +147,7 @@ def experiment(
         agrees: which backends are compared on what.
         stochastic: whether replications differ.
         keep: what of a run is recorded for readers without torch or without measured data.
+        live: backends that answer at every move of an explorer's control, beside the first one.
     """
 
     def enter(function: Callable) -> Callable:
@@ -165,6 +168,7 @@ def experiment(
             say,
             stochastic,
             keep,
+            tuple(live),
             parameters,
         )
         return function

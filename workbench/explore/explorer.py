@@ -1,7 +1,6 @@
 """The explorer of one experiment: controls generated from its parameters, and a figure that follows them."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
 from workbench.explore.background import Background
 from workbench.explore.closing import close_tree
+from workbench.explore.compiling import compiling
 from workbench.explore.controls import Control
 from workbench.explore.live import EMPTY, Polish, follow, guard, live
 from workbench.explore.turns import real_turn
@@ -24,12 +24,17 @@ from workbench.figures.text import below_html, escape
 PATIENCE_S = 0.5
 """A backend that takes longer than this is run when its button is pressed, not at every move of a slider."""
 
+_WARM: set[str] = set()
+"""Experiments whose live backends have answered once in this process."""
+
 
 class Explorer:
     """Widgets round one experiment.
 
-    The first backend answers at every move of a control; the others have a button each, and their marks are cleared as
-    soon as a control moves again, so that marks and controls always belong together.
+    The first backend answers at every move of a control, and so do those that the experiment calls live, from the
+    second time on: at first they run in the background, because compiling may take long, with what the first one says
+    already drawn. The others have a button each, and their marks are cleared as soon as a control moves again, so that
+    marks and controls always belong together.
     """
 
     def __init__(self, spec: Spec, parameters: dict[str, Any]):
@@ -50,6 +55,8 @@ class Explorer:
         self.buttons = {name: self._button(name) for name in self._extra()}
         self._figure = self._first_figure()
         self.widget = self._layout()
+        if self.spec.live and self.spec.id not in _WARM:
+            self._warm_up()
 
     def values(self) -> dict[str, Any]:
         """The parameters as the controls stand."""
@@ -69,11 +76,13 @@ class Explorer:
         close_tree(self.widget)
 
     def _instant(self) -> tuple[str, ...]:
+        """What answers at once."""
         first = self.spec.backends[0]
-        return (first,) if self.spec.seconds.get(first, 0.0) <= PATIENCE_S else ()
+        quick = (first,) if self.spec.seconds.get(first, 0.0) <= PATIENCE_S else ()
+        return quick + self.spec.live if self.spec.id in _WARM else quick
 
     def _extra(self) -> list[str]:
-        return [name for name in self.spec.backends if name not in self._instant()]
+        return [name for name in self.spec.backends if name not in (*self._instant(), *self.spec.live)]
 
     def _first_figure(self) -> go.FigureWidget:
         begun: list[dict[str, Any]] = []
@@ -91,6 +100,20 @@ class Explorer:
             draw(EMPTY)
             self._below.value = ""
             self._status.value = "<em>Press a button to run with these settings.</em>"
+        if self.spec.live and self.spec.id not in _WARM and draw == self._redraw:
+            self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Run what is live for the first time, in the background."""
+        values, names = self.values(), (*self._instant(), *self.spec.live)
+
+        def work(stop, tell):
+            with compiling(tell):
+                outcome = running.run(self.spec, values, backends=names, stop=stop, progress=tell)
+            _WARM.add(self.spec.id)
+            return outcome
+
+        self._background.start(work, partial(self._show, draw=self._redraw), "Running for the first time …")
 
     def _show(self, outcome: Outcome, draw: Callable[[dict[str, Any]], object]) -> None:
         draw(sketch(outcome))
@@ -123,7 +146,7 @@ class Explorer:
         values, names = self.values(), (*self._instant(), backend)
 
         def work(stop, tell):
-            with real_turn(stop, tell) if backend == "torch" else nullcontext():
+            with real_turn(stop, tell) if backend == "torch" else compiling(tell):
                 return running.run(self.spec, values, backends=names, stop=stop, progress=tell)
 
         self._background.start(
@@ -139,7 +162,8 @@ class Explorer:
             [control.widget for control in self.controls.values()],
             layout=w.Layout(grid_template_columns="repeat(auto-fit, minmax(330px, 1fr))", grid_gap="4px 24px"),
         )
-        bar = w.HBox([*self.buttons.values(), *([self._stop_button] if self.buttons else []), self._status])
+        stop = [self._stop_button] if self.buttons or self.spec.live else []
+        bar = w.HBox([*self.buttons.values(), *stop, self._status])
         bar.layout.flex_flow = "row wrap"
         parts = [head, grid, bar, self._message, self._figure, self._below, Polish()]
         return w.VBox(parts, layout=w.Layout(width="100%", overflow="hidden"))

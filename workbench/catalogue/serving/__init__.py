@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("load_time", "replay_validation", "startup_cliff", "detection", "throughput"):
+for _name in ("load_time", "replay_validation", "startup_cliff", "detection", "throughput", "replay"):
     import_module(f"{__name__}.{_name}")

@@ -13,9 +13,8 @@ def require_apart(lowered: Lowered, outcome: Outcome) -> None:
         UserError: such a step, with its instance and the time.
     """
     ends_s, at = outcome.iteration_end_s, outcome.iteration_at
-    begun_s = np.concatenate([[-np.inf], ends_s[:-1]])[: ends_s.size]
-    begun_s[at[:-1][at[:-1] < ends_s.size]] = -np.inf
-    still = np.flatnonzero(ends_s <= begun_s)
+    still = 1 + np.flatnonzero(ends_s[1:] <= ends_s[:-1])
+    still = still[~np.isin(still, at)]  # the first step of an instance follows on none
     admitted_s = lowered.requests.arrival_s + outcome.wait_s
     at_once = np.flatnonzero(np.fmin(outcome.first_token_s, outcome.finish_s) <= admitted_s)
     found = [(float(ends_s[k]), int(np.searchsorted(at, k, side="right")) - 1) for k in still[:1]]

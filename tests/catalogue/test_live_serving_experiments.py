@@ -3,14 +3,18 @@
 import math
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
 import workbench as wb
+from workbench.catalogue.judging import Draft
+from workbench.catalogue.lambdascale.packing import BUFFERED, EVERY_OFF, ON_ARRIVAL, PIECES, _interval, _judge
 from workbench.catalogue.lambdascale.streamed_start import PIPELINES, SOONER, WAITING
 
 ALPHA_S, BYTES_PER_S, SIZE, PASS_S = 6.28e-3, 42e9, 13_476_831_232, 0.014
 STEP_S = ALPHA_S + SIZE / 8 / BYTES_PER_S
+WAYS = (PIECES, ON_ARRIVAL, BUFFERED)
 
 
 def arrival(vertex, block, blocks, dimensions):
@@ -96,3 +100,39 @@ class TestModeSwitch:
         rows = result.tables["times"].filter(pl.col("backend") == "recorded", pl.col("tokens") == 1024)
         assert rows["recompute_s"][0] == pytest.approx(2 * 6.738415616e9 * 1024 / (0.5 * 989e12), rel=0.15)
         assert rows["move_s"][0] == pytest.approx(7 * (ALPHA_S + 1024 * 524_288 / 8 / BYTES_PER_S), rel=0.15)
+
+
+class TestPacking:
+    def test_the_formula_is_overhead_and_bytes_for_every_message(self):
+        """1 GB in messages of 1 MiB at 100 µs and 2 GB/s: 953.67 messages, 0.1 ms each, and half a second."""
+        result = wb.experiment("lambdascale/packing").run("analytic", overhead_us=100.0, gb_per_s=2.0)
+        row = result.tables["sweep"].filter(pl.col("message_bytes") == 1 << 20)
+        assert row["gigabyte_s"][0] == pytest.approx(1e9 / 2**20 * 1e-4 + 0.5)
+        assert "below 195 KiB overhead takes more than half of the time" in result.sentence
+
+    def test_the_recorded_run_tells_overhead_from_bytes(self, monkeypatch):
+        """Sizes that were not fitted lie within half of the fit; leaving all three advantages out is slower."""
+        monkeypatch.setitem(sys.modules, "torch", None)
+        result = wb.experiment("lambdascale/packing").run(("analytic", "torch"))
+        (agreement,) = result.outcome.agreement
+        assert agreement.agrees, agreement
+        verdicts = result.verdicts()
+        assert len(verdicts) == 3
+        assert "differs" not in verdicts["verdict"].to_list()
+        off = result.tables["ablation"].filter(pl.col("way") == EVERY_OFF)["slower"]
+        assert off.median() > 1
+
+    @pytest.mark.parametrize(("turns", "low", "high"), [(9, 2, 8), (15, 4, 12), (21, 6, 16)])
+    def test_the_interval_of_a_median(self, turns, low, high):
+        """The sign test's tables: of 9, 15 and 21 readings 1, 3 and 5 may be left out at either end."""
+        assert _interval(np.arange(1.0, turns + 1)) == (low, high)
+
+    def test_a_way_that_is_faster_differs_and_one_that_straddles_is_undecided(self):
+        def read(slower):
+            rows = [{"backend": "torch", "way": way, "slower": value} for way in WAYS for value in slower]
+            draft = Draft(None, {}, {"ablation": pl.DataFrame(rows)}, None, True, "", "full", (0,), "", None)
+            return {verdict.verdict for verdict in _judge(draft)}
+
+        assert read([1.5] * 9) == {"reproduced"}
+        assert read([0.5] * 9) == {"differs"}
+        assert read([0.5] * 4 + [1.5] * 5) == {"undecided"}

@@ -20,5 +20,6 @@ for _name in (
     "nccl_honest",
     "paced_multicast",
     "streamed_start",
+    "packing",
 ):
     import_module(f"{__name__}.{_name}")

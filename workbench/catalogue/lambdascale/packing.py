@@ -1,0 +1,178 @@
+"""Ablation: packed blocks, memory made ahead and direct transfer, each left out in turn, between real processes."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from workbench.catalogue.context import Context
+from workbench.catalogue.headline import curve_rows, headline
+from workbench.catalogue.judging import Draft
+from workbench.catalogue.parameters import Par
+from workbench.catalogue.spec import Agree, experiment
+from workbench.results import Verdict, read_against
+from workbench.transfer.model import Hockney, fit_hockney
+
+MIB = 1 << 20
+ALL_ON = "packed blocks, memory made ahead, direct"
+PIECES, ON_ARRIVAL, BUFFERED = "pieces instead of packed blocks", "memory made on arrival", "by way of a buffer"
+EVERY_OFF = "all three off"
+SIZES = tuple(1 << power for power in range(14, 27))
+MOST_MESSAGES = 64
+REPEATS = {"quick": 9, "full": 21}
+SWEPT = "receiving 1 GB, x = bytes of a message"
+SLOWER = "time over that with all on, x = what is left out"
+
+
+def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
+    fit = tables["fit"].row(-1, named=True)
+    elbow = fit["alpha_s"] * fit["bytes_per_s"]
+    text = (
+        f"A message costs {fit['alpha_s'] * 1e6:.0f} µs and its bytes over {fit['bytes_per_s'] / 1e9:.2f} GB/s, so "
+        f"below {elbow / 1024:,.0f} KiB overhead takes more than half of the time"
+    )
+    if "ablation" not in tables:
+        return f"{text}."
+    off = tables["ablation"].group_by("way", maintain_order=True).agg(pl.col("slower").median())
+    said = ", ".join(f"{way} {slower:.2f}" for way, slower in off.iter_rows() if way != ALL_ON)
+    return f"{text}; times as long as with all three on: {said}."
+
+
+def _judge(draft: Draft) -> list[Verdict]:
+    if (table := draft.tables.get("ablation")) is None:
+        return []
+    found = []
+    for way in (PIECES, ON_ARRIVAL, BUFFERED):
+        slower = np.sort(table.filter(pl.col("way") == way)["slower"].to_numpy())
+        median, interval = float(np.median(slower)), _interval(slower)
+        reading = read_against(median, interval, 1.0, np.inf)
+        found.append(
+            Verdict(
+                claim=f"{way}: slower than with all three on",
+                published="slower",
+                ours=median,
+                interval=interval,
+                tolerance=(1.0, np.inf),
+                strength="ordering",
+                verdict=reading,
+                reason=f"median of {len(slower)} turns and where it lies with 95 % confidence"
+                + (". Assumed here: both ways meet the same load of the machine" if reading == "differs" else ""),
+                mode=draft.mode,
+                seeds=draft.seeds,
+            )
+        )
+    return found
+
+
+def _interval(ordered: np.ndarray) -> tuple[float, float]:
+    """Two readings between which the median lies with at least 95 % confidence, whatever the distribution."""
+    turns = len(ordered)
+    below = np.cumsum([math.comb(turns, count) for count in range(turns)]) / 2**turns
+    outside = max(1, int((below <= 0.025).sum()))  # so many readings may be left out at either end
+    return float(ordered[outside - 1]), float(ordered[-outside])
+
+
+@experiment(
+    "lambdascale/packing",
+    title="Packing, memory made ahead, direct transfer (ablation)",
+    question="How much slower does a model arrive in pieces, into memory made on arrival, or by way of a buffer?",
+    backends=("analytic", "torch"),
+    seconds={"analytic": 0.01, "torch": 15},
+    draw="packed.packing",
+    say=_say,
+    judges=(_judge,),
+    agrees=(
+        Agree(
+            "time over α + bytes/B fitted to other sizes",
+            "held_out",
+            ("message_bytes",),
+            "over_formula",
+            {("analytic", "torch"): (-0.5, 0.5)},
+        ),
+    ),
+)
+def packing(
+    context: Context,
+    *,
+    block_mib: Annotated[
+        int, Par("Block", "MiB", low=2, high=64, free=True, source="16; the artifact's blocks have 1.6 GB and more")
+    ] = 16,
+    piece_mib: Annotated[
+        int, Par("Piece", "MiB", low=1, high=16, free=True, status="published", source="artifact store_manager.py")
+    ] = 1,
+    blocks: Annotated[int, Par("Blocks", low=1, high=16, free=True)] = 4,
+    overhead_us: Annotated[
+        float,
+        Par("Formula: overhead of a message", "µs", low=1, high=2000, log=True, free=True, source="the recorded run's"),
+    ] = 200.0,
+    gb_per_s: Annotated[
+        float, Par("Formula: bandwidth", "GB/s", low=0.1, high=100, log=True, free=True, source="the recorded run's")
+    ] = 1.3,
+) -> dict[str, pl.DataFrame]:
+    """Seconds between two real processes, unpaced: messages of 16 KiB to 64 MiB, and ways to receive blocks.
+
+    The receiver asks for each message and takes one at a time, as one-sided reads do. λScale packs the tensors of a
+    block into one region; its ablation uses pieces of 1 MiB, and makes memory in pieces as blocks arrive. The buffer
+    stands for transfers that cannot reach a GPU directly. The formula's α and B are those of the sliders; a real run's
+    own are fitted to every second size, and the others are laid beside that fit.
+    """
+    if context.backend == "torch":
+        tables = _real(context, blocks, block_mib * MIB, piece_mib * MIB)
+    else:
+        cost = Hockney(alpha_s=overhead_us * 1e-6, bytes_per_s=gb_per_s * 1e9)
+        rows = [{"message_bytes": size, "gigabyte_s": _gigabyte_s(cost, size)} for size in SIZES]
+        same = pl.DataFrame({"message_bytes": SIZES, "over_formula": [1.0] * len(SIZES)})
+        tables = {"sweep": pl.DataFrame(rows), "held_out": same, "fit": pl.DataFrame([cost.model_dump()])}
+    named = tables["sweep"].with_columns(series=pl.lit(SWEPT))
+    known = curve_rows(named, "series", "message_bytes", "gigabyte_s", "s")
+    if "ablation" in tables:
+        off = tables["ablation"].group_by("way", maintain_order=True).agg(pl.col("slower").median())
+        known += [(SLOWER, way, slower, "1") for way, slower in off.iter_rows()]
+    return {**tables, "headline": headline(known)}
+
+
+def _gigabyte_s(cost: Hockney, size: int) -> float:
+    return cost.travel_s(size) * 1e9 / size
+
+
+def _real(context: Context, blocks: int, block_bytes: int, piece_bytes: int) -> dict[str, pl.DataFrame]:
+    from workbench.executor.processes import Pool
+    from workbench.executor.transformer_serving.packing import Way
+    from workbench.scaling.real.packing import receive_times
+
+    def stop() -> bool:
+        context.check()
+        return False
+
+    ways = {
+        ALL_ON: Way(blocks, block_bytes, block_bytes),
+        PIECES: Way(blocks, block_bytes, piece_bytes),
+        ON_ARRIVAL: Way(blocks, block_bytes, block_bytes, ahead=False),
+        BUFFERED: Way(blocks, block_bytes, block_bytes, direct=False),
+        EVERY_OFF: Way(blocks, block_bytes, piece_bytes, ahead=False, direct=False),
+    }
+    counts = [max(1, min(SIZES[-1] // size, MOST_MESSAGES)) for size in SIZES]
+    with Pool(2) as pool:
+        context.tell("real run: messages of all sizes")
+        swept = [Way(count, size, size) for count, size in zip(counts, SIZES, strict=True)]
+        message_s = receive_times(swept, 5, pool=pool, stop=stop).min(axis=0) / counts
+        context.tell("real run: packed or not, ahead or not, direct or not")
+        took_s = receive_times(list(ways.values()), REPEATS[context.mode], pool=pool, stop=stop)
+    cost = fit_hockney(np.ones(len(SIZES[::2])), SIZES[::2], message_s[::2], relative=True)
+    context.cite("overhead of a message", cost.alpha_s, "s", "measured", "fitted to every second size of this run")
+    context.cite("bandwidth of messages", cost.bytes_per_s, "bytes/s", "measured", "fitted to every second size")
+    over = [seconds / cost.travel_s(size) for size, seconds in zip(SIZES, message_s.tolist(), strict=True)]
+    sweep = {"message_bytes": SIZES, "gigabyte_s": (message_s * 1e9 / np.array(SIZES)).tolist()}
+    ablation = [
+        {"way": way, "turn": turn, "seconds": float(took_s[turn, place]), "slower": float(took_s[turn, place] / first)}
+        for place, way in enumerate(ways)
+        for turn, first in enumerate(took_s[:, 0])
+    ]
+    return {
+        "sweep": pl.DataFrame(sweep),
+        "held_out": pl.DataFrame({"message_bytes": SIZES[1::2], "over_formula": over[1::2]}),
+        "fit": pl.DataFrame([cost.model_dump()]),
+        "ablation": pl.DataFrame(ablation),
+    }

@@ -14,6 +14,7 @@ import workbench as wb
 from workbench.caching import simulated as caching_simulated
 from workbench.caching.model import Evictions, KeepAliveRun, ScaleUps
 from workbench.catalogue import published, running, spec
+from workbench.chains import simulated as chains_simulated
 from workbench.errors import UnknownName
 from workbench.figures import draw
 from workbench.queueing import ActivePath, Path, simulated
@@ -21,7 +22,13 @@ from workbench.scaling import simulated as scaling_simulated
 from workbench.serving.model import Outcome as Served
 
 IDS = list(spec.all_specs())
-SIMULATORS = {"simulate", *simulated.__all__, *caching_simulated.__all__, *scaling_simulated.__all__}
+SIMULATORS = {
+    "simulate",
+    *simulated.__all__,
+    *caching_simulated.__all__,
+    *scaling_simulated.__all__,
+    *chains_simulated.__all__,
+}
 QUICK = {id: [name for name in spec.find(id).backends if name != "torch"] for id in IDS}
 
 

@@ -101,7 +101,7 @@ def bound_gap(
     points += [("slots", spread, load, one) for one in sorted({*SLOTS, slots})]
     few = [point for point in points if point[0] == "spread"][::3]
     columns = {"axis": pl.String, "spread": pl.Float64, "load": pl.Float64, "slots": pl.Int64}
-    columns |= dict.fromkeys(("lower_s", "response_s", "upper_s"), pl.Float64)
+    columns |= dict.fromkeys(("lower_s", "response_s", "upper_s", "error_s"), pl.Float64)
     if context.backend == "analytic":
         rows = [(*point, *_formula(chains, point)) for point in points]
         table = pl.DataFrame(rows, schema=columns, orient="row")
@@ -140,13 +140,13 @@ def _solvable(chains: int, slots: int) -> bool:
     return (slots + 1) ** chains <= MOST_STATES
 
 
-def _formula(chains: int, point: tuple[str, float, float, int]) -> tuple[float, float | None, float]:
+def _formula(chains: int, point: tuple[str, float, float, int]) -> tuple[float, float | None, float, None]:
     _, spread, load, slots = point
     speeds, counts = _speeds(chains, spread), [slots] * chains
     rate = load * float(speeds.sum() * slots)
     edges = bounds(speeds, counts, rate)
     solved = exact(speeds, counts, rate).mean_response_s if _solvable(chains, slots) else None
-    return edges.response_lower_s, solved, edges.response_upper_s
+    return edges.response_lower_s, solved, edges.response_upper_s, None
 
 
 def _run(context: Context, chains: int, point: tuple[str, float, float, int], count: int) -> tuple:
@@ -154,4 +154,5 @@ def _run(context: Context, chains: int, point: tuple[str, float, float, int], co
     served = chains_with(_speeds(chains, spread), [slots] * chains)
     context.tell(f"{axis}: spread {spread:g}, load {load:g}, {slots} slots")
     path = path_of(context, jobs_at(context, load * served.rate_per_s, count), served)
-    return axis, spread, load, slots, None, respond(path).response_s, None
+    found = respond(path)
+    return axis, spread, load, slots, None, found.response_s, None, found.error_s

@@ -61,7 +61,7 @@ Orchestrator = Annotated[
 Types = Annotated[
     str, Par("Which servers are fast", choices=TYPES, status="published", source=f"{PAPER_TYPES}; {ARTIFACT_TYPES}")
 ]
-Draws = Annotated[int, Par("Draws of sites", low=1, high=40, step=1, free=True, source="chosen: see the intervals")]
+Draws = Annotated[int, Par("Draws of sites", low=1, high=20, step=1, free=True, source="chosen: see the intervals")]
 TokensIn = Annotated[
     int, Par("Tokens in", low=1, high=2048, step=1, status="published", source=f"{SUMMARY} §4.1.1: 2,000 on average")
 ]

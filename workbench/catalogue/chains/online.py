@@ -20,8 +20,7 @@ from workbench.results import Verdict
 from workbench.workloads.generators.streams import stream
 
 TRIED = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
-FREE, PRICED = "c by the window before, bytes free", "c by the window before, switching priced"
-AHEAD = "c by the window itself, bytes free"
+FREE, PRICED, AHEAD = "by the window before", "the same, priced", "by the window itself"
 NAMES = (FREE, PRICED, AHEAD)
 
 

@@ -9,12 +9,13 @@ import pytest
 from scaling_cases import growing, row
 from serving_cases import asked
 
+from workbench.serving.model import run_compiled
 from workbench.serving.model.scaled import DEAD, DRAINING, PIPED, STARTING, UP
 from workbench.serving.policy.scalers import CONCURRENCY, MULTICAST, MULTICAST_TIER, NONE, QUEUE, SSD_TIER
 from workbench.serving.simulated import simulate
 
 NAN, INF = float("nan"), float("inf")
-RUNS = pytest.mark.parametrize("run", [simulate], ids=["simpy"])
+RUNS = pytest.mark.parametrize("run", [simulate, run_compiled], ids=["simpy", "compiled"])
 TWO_SECONDS = ((2.0, 0.0, 0.0, 0.0, 0.0), (0.0,) * 5)
 
 

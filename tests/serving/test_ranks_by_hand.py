@@ -7,12 +7,12 @@ from scaling_cases import growing, row
 from serving_cases import asked, cluster, place
 
 from workbench.errors import InputError
-from workbench.serving.model import Group, Scenario, StepForm, lower
+from workbench.serving.model import Group, Scenario, StepForm, lower, run_compiled
 from workbench.serving.model.scaled import UP
 from workbench.serving.policy.scalers import MULTICAST, NONE
 from workbench.serving.simulated import simulate
 
-RUNS = pytest.mark.parametrize("run", [simulate], ids=["simpy"])
+RUNS = pytest.mark.parametrize("run", [simulate, run_compiled], ids=["simpy", "compiled"])
 
 
 def same(values, wanted):

@@ -5,7 +5,16 @@ from math import nextafter
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from serving_cases import asked, busy_scenario, cluster, place, scenario, small_scenarios
+from serving_cases import (
+    asked,
+    busy_scenario,
+    cluster,
+    place,
+    scenario,
+    small_ranked_scenarios,
+    small_scenarios,
+    with_ranks,
+)
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered, Outcome
@@ -31,6 +40,12 @@ def ties(lowered: Lowered, run: Outcome) -> np.ndarray:
 @settings(max_examples=400)
 @given(small_scenarios())
 def test_small_clusters_end_the_same(lowered):
+    assert differences(run_compiled(lowered), simulate(lowered)) == []
+
+
+@settings(max_examples=400)
+@given(small_ranked_scenarios())
+def test_small_clusters_with_ranks_end_the_same(lowered):
     assert differences(run_compiled(lowered), simulate(lowered)) == []
 
 
@@ -63,6 +78,29 @@ def test_busy_clusters_end_the_same():
         moves += run.moves.sum()
         steps += run.iteration_end_s.size
     assert min(evictions, moves, steps / 100) > 300
+
+
+@pytest.mark.parametrize("jumps", [True, False])
+def test_large_clusters_with_ranks_end_the_same(jumps, monkeypatch):
+    """And many requests give up slots and KV for others, also while they decode and others sit out."""
+    admit, seen = Instance._admit, np.zeros(3, dtype=int)
+
+    def counted(self):
+        before, decoding = list(self.running), sum(not request.prefilling for request in self.running)
+        admit(self)
+        gone = any(request not in self.running for request in before)
+        seen[:] += gone, gone and decoding > 1, gone and decoding > self.budget
+
+    monkeypatch.setattr(Instance, "_admit", counted)
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        lowered = with_ranks(rng, scenario(rng) if seed % 10 else busy_scenario(rng), int(rng.choice([2, 3, 30])))
+        if seed % 3 == 0:  # prompts come first, so that more decode than the budget allows
+            few = {"budget": 1 + lowered.instances.budget % 2, "apart": np.ones_like(lowered.instances.apart)}
+            lowered = lowered._replace(instances=lowered.instances._replace(**few))
+        assert differences(run_compiled(lowered, jumps=jumps), simulate(lowered)) == [], f"seed {seed}"
+    assert seen[:2].min() > 300, seen
+    assert seen[2] > 30, seen
 
 
 @pytest.mark.parametrize("jumps", [True, False])

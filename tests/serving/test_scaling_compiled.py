@@ -4,20 +4,28 @@ import numpy as np
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scaling_cases import growing, row, scaled_scenario
+from scaling_cases import growing, row, scaled_scenario, with_pipelines
 from serving_cases import asked
 
 from workbench.serving.model import run_compiled
 from workbench.serving.model.allocating import allocation, end_of
 from workbench.serving.model.lowered import DONE, REJECTED
-from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, PIPED, STARTING, UP, WARM
 from workbench.serving.model.scaling_tables import held_row_s
 from workbench.serving.policy import chooser
+from workbench.serving.policy.scalers import MULTICAST_TIER
 
-scenarios = st.integers(0, 2**32 - 1).map(lambda seed: scaled_scenario(np.random.default_rng(seed)))
+
+def any_cluster(seed: int):
+    rng = np.random.default_rng(seed)
+    return with_pipelines(rng, scaled_scenario(rng)) if seed % 2 else scaled_scenario(rng)
+
+
+scenarios = st.integers(0, 2**32 - 1).map(any_cluster)
 MAY_FOLLOW = {
     EMPTY: {STARTING, DEAD},
-    STARTING: {UP, DEAD},
+    STARTING: {UP, PIPED, DEAD},
+    PIPED: {UP, STARTING, DEAD},
     UP: {DRAINING, WARM, DEAD},
     DRAINING: {UP, WARM, DEAD},
     WARM: {UP, EMPTY, DEAD},
@@ -79,13 +87,13 @@ def test_what_is_allocated_and_active_adds_up(lowered):
     seconds = table.with_columns(held_s=pl.col("time_s").shift(-1).over("model") - pl.col("time_s"))
     allocated, active = seconds.select(pl.col("gpus_allocated", "gpus_active") * pl.col("held_s")).sum().row(0)
     np.testing.assert_allclose(allocated, 2 * held_row_s(lowered, out, end_s), rtol=1e-9, atol=1e-9)
-    if not lowered.failures.time_s.size and not np.isfinite(lowered.until_s):
+    if not out.failed_steps.any() and not np.isfinite(lowered.until_s):
         np.testing.assert_allclose(active, 2 * out.busy_s.sum(), rtol=1e-9, atol=1e-9)
 
 
 @settings(max_examples=300)
 @given(scenarios)
-def test_steps_happen_only_where_a_row_is_up_or_drains(lowered):
+def test_steps_happen_only_where_a_row_serves(lowered):
     out, scaling = run_compiled(lowered), lowered.scaling
     for j in range(scaling.place.size):
         ends = out.iteration_end_s[out.iteration_at[j] : out.iteration_at[j + 1]]
@@ -93,7 +101,7 @@ def test_steps_happen_only_where_a_row_is_up_or_drains(lowered):
         times = np.concatenate([[-np.inf], mine[:, 0]])
         states = np.concatenate([[scaling.start_state[j]], mine[:, 2]])
         # A step that ends when the row changes was done before it: at an end of T draining rows become warm.
-        assert np.isin(states[np.searchsorted(times, ends, side="left") - 1], (UP, DRAINING)).all()
+        assert np.isin(states[np.searchsorted(times, ends, side="left") - 1], (UP, DRAINING, PIPED)).all()
 
 
 @settings(max_examples=300)
@@ -107,7 +115,11 @@ def test_loads_and_bounds(lowered):
     assert (loads[ended, 1] >= loads[ended, 0]).all()
     came_up = states[states[:, 2] == UP][:, :2].tolist()
     assert all([end, j] in came_up for end, j in loads[ended][:, 1:3].tolist())
-    assert (ended | ((loads[:, 7] == 0) & np.isnan(loads[:, 6]))).all()
+    piped = ~np.isnan(loads[:, 8])
+    assert (ended | piped | ((loads[:, 7] == 0) & np.isnan(loads[:, 6]))).all()
+    assert (loads[piped, 3] == MULTICAST_TIER).all()
+    assert (loads[piped, 0] <= loads[piped, 8]).all()
+    assert (loads[piped & ended, 8] < loads[piped & ended, 1]).all()
     m, want, have = out.ticks[:, 1].astype(int), out.ticks[:, 2], out.ticks[:, 3]
     changed = want != have
     assert (want[changed] >= scaling.min_rows[m][changed]).all()

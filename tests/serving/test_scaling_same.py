@@ -6,14 +6,22 @@ from math import inf
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scaling_cases import any_scenarios, busy_scaled_scenario, growing, small_scaled_scenarios
+from piped_cases import small_piped_scenarios
+from scaling_cases import (
+    any_scenarios,
+    busy_scaled_scenario,
+    growing,
+    piped_scenarios,
+    small_scaled_scenarios,
+    with_pipelines,
+)
 from scaling_cases import row as empty_row
-from serving_cases import asked
+from serving_cases import asked, with_ranks
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered, Outcome
 from workbench.serving.model.engine import run_compiled
-from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
+from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, PIPED, STARTING, UP, WARM
 from workbench.serving.policy import SCALERS, SOURCES
 from workbench.serving.policy.scalers import TIERS_BY_NUMBER
 from workbench.serving.simulated import simulate
@@ -126,6 +134,37 @@ def test_large_clusters_end_the_same(monkeypatch):
         assert differences(run_compiled(lowered), run) == [], f"seed {seed}"
         seen += occurrences(lowered, run)
     rare = {name: seen[name] for name in WANTED if seen[name] < 20}
+    assert not rare, seen
+
+
+@settings(max_examples=400, deadline=None)
+@given(small_piped_scenarios())
+def test_small_clusters_with_pipelines_end_the_same(lowered):
+    assert differences(run_compiled(lowered), simulate(lowered)) == []
+
+
+PIPED_CHANGES = [(STARTING, PIPED), (PIPED, UP), (PIPED, STARTING), (PIPED, DEAD)]
+
+
+@pytest.mark.parametrize("jumps", [True, False])
+def test_large_clusters_with_pipelines_end_the_same(jumps):
+    """And pipelines form, switch and break, with requests in them; half of the runs have ranks."""
+    seen = Counter()
+    for seed, lowered in enumerate(piped_scenarios()):
+        rng = np.random.default_rng(seed)
+        if seed % 2:
+            lowered = with_ranks(rng, lowered)
+        elif seed % 20 == 0:
+            lowered = with_pipelines(rng, busy_scaled_scenario(rng))
+        run = simulate(lowered)
+        assert differences(run_compiled(lowered, jumps=jumps), run) == [], f"seed {seed}"
+        seen += occurrences(lowered, run)
+        piped = ~np.isnan(run.loads[:, 8])
+        seen["helped while piped or later"] += run.loads[piped, 7].sum()
+        seen["first token while piped"] += (run.loads[piped, 6] < run.loads[piped, 1]).sum()
+        seen["moves"] += run.moves.sum()
+    wanted = [*PIPED_CHANGES, "helped while piped or later", "first token while piped", "moves"]
+    rare = {name: seen[name] for name in wanted if seen[name] < 100}
     assert not rare, seen
 
 

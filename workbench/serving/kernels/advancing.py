@@ -32,6 +32,7 @@ from workbench.serving.kernels.layout import (
     PREFILLING,
     QUEUE_HEAD,
     QUEUED,
+    RANK,
     RESERVE,
     ROOT,
     RUNNING,
@@ -39,6 +40,7 @@ from workbench.serving.kernels.layout import (
     STEP_DECODES,
     STEP_FINISHES,
     STEP_S,
+    TAIL,
     TOKENS,
     WHOLE,
 )
@@ -79,12 +81,18 @@ def advance(state, j, to_s):
 
 @inner_kernel
 def nobody_comes(state, one):
-    """Whether the batch stays as it is until somebody is done: no prompt to process, no one who could be admitted."""
+    """Whether the batch stays as it is until somebody is done: no prompt to process, no one who could be admitted.
+
+    Some requests decode now.
+    """
     if one[PREFILLING] > 0:
         return False
-    if one[QUEUED] == 0 or one[RUNNING] >= one[SLOTS] or one[WHOLE] == 1:
+    if one[QUEUED] == 0 or one[WHOLE] == 1:
         return True
-    return blocks_to_admit(state.requests, one, one[QUEUE_HEAD]) > one[FREE]
+    r = one[QUEUE_HEAD]
+    if state.requests[r, RANK] < state.requests[one[TAIL], RANK]:
+        return False
+    return one[RUNNING] >= one[SLOTS] or blocks_to_admit(state.requests, one, r) > one[FREE]
 
 
 @inner_kernel

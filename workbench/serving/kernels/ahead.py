@@ -1,4 +1,4 @@
-"""What will happen next by itself: loads complete, warm rows expire, rows that drain are done."""
+"""What will happen next by itself: loads complete, lanes form, warm rows expire, rows that drain are done."""
 
 import numpy as np
 
@@ -21,20 +21,21 @@ from workbench.serving.kernels.layout import (
     WAITING,
 )
 from workbench.serving.kernels.routing import hand_out
-from workbench.serving.kernels.rows import become_warm, newest_operation
+from workbench.serving.kernels.rows import become_warm, is_loading, newest_operation
 from workbench.serving.kernels.scaled_layout import (
     DRAINING,
+    FORMS_S,
     KEEP_S,
     LOADED_AT,
     LOADS_USED,
     LOGS_SHORT,
     NEXT_DRAINED_S,
     NEXT_EXPIRY_S,
+    NEXT_FORM_S,
     NEXT_LOAD_S,
     READY_S,
     ROW_STATE,
     SSD_END_S,
-    STARTING,
     STATES_USED,
     TICKS_USED,
     WARM,
@@ -90,19 +91,20 @@ def _drained_now(state, router, scaled, m, now_s):
 
 @inner_kernel
 def foresee(state, router, scaled):
-    """Work out when the next load completes and the next warm row expires."""
-    load_s, expiry_s = np.inf, np.inf
+    """Work out when the next load completes, the next lane forms and the next warm row expires."""
+    load_s, form_s, expiry_s = np.inf, np.inf, np.inf
     for h in range(scaled.hosts.shape[0]):
         load_s = min(load_s, scaled.hosts[h, SSD_END_S])
     for j in range(scaled.rows.shape[0]):
-        row_state = scaled.rows[j, ROW_STATE]
-        if row_state == STARTING:
+        row = scaled.rows[j]
+        if is_loading(row):
             load_s = min(load_s, scaled.times[j, READY_S])
-        elif row_state == WARM:
+            form_s = min(form_s, scaled.times[j, FORMS_S])
+        elif row[ROW_STATE] == WARM:
             m = state.instances[j, MODEL]
-            if scaled.rows[j, LOADED_AT] > newest_operation(scaled, router, m):
+            if row[LOADED_AT] > newest_operation(scaled, router, m):
                 expiry_s = min(expiry_s, scaled.times[j, WARM_SINCE_S] + scaled.reals[m, KEEP_S])
-    scaled.clock[NEXT_LOAD_S], scaled.clock[NEXT_EXPIRY_S] = load_s, expiry_s
+    scaled.clock[NEXT_LOAD_S], scaled.clock[NEXT_FORM_S], scaled.clock[NEXT_EXPIRY_S] = load_s, form_s, expiry_s
 
 
 @inner_kernel

@@ -1,4 +1,4 @@
-"""KV blocks at a step start: those that decode take the blocks they need, and the youngest give way."""
+"""KV blocks at a step start: those that decode take the blocks they need, and the last ones give way."""
 
 import numpy as np
 
@@ -36,7 +36,10 @@ def take_blocks(one, count):
 
 @inner_kernel
 def evict_last(state, j, one):
-    """Send the last admitted request back to the front of the queue, without its KV; which one it was."""
+    """Send the last running request back to the queue, before its equals there and without its KV; which one it was.
+
+    None counts by itself now, see `count_all_up`.
+    """
     requests, r = state.requests, one[TAIL]
     one[FREE] += requests[r, HELD]
     close_segment(state, j, r)
@@ -48,7 +51,7 @@ def evict_last(state, j, one):
     requests[r, STORED] = 0
     requests[r, NEED] = requests[r, PROMPT] + requests[r, MADE]
     one[TOKENS] += requests[r, NEED]
-    state.requests[r, EVICTIONS] += 1
+    requests[r, EVICTIONS] += 1
     queue_first(requests, one, r)
     return r
 

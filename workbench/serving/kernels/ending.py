@@ -30,6 +30,7 @@ from workbench.serving.kernels.layout import (
     OUTPUT,
     OUTSTANDING,
     PHASES,
+    PREFILL,
     PREFILL_HEAD,
     RESERVE,
     ROOT,
@@ -104,6 +105,7 @@ def _end_prefills(state, j, one, now_s, iteration):
 def _complete(state, j, one, r, now_s, iteration):
     """A prompt is stored: the step gives its next token."""
     requests = state.requests
+    requests[r, PREFILL] = j
     if requests[r, OUTPUT] > 0:
         open_segment(requests, r, iteration, np.int64(requests[r, MADE]))
         requests[r, MADE] += 1

@@ -20,6 +20,8 @@ from workbench.serving.kernels.layout import (
     NEED,
     NEXT,
     OUTSTANDING,
+    PREFILL_HEAD,
+    PREFILL_TAIL,
     PREFILLING,
     PROMPT,
     QUEUE_HEAD,
@@ -36,42 +38,50 @@ from workbench.serving.kernels.layout import (
     WAITING,
     WAITING_TOKENS,
 )
+from workbench.serving.kernels.lists import merged
 from workbench.serving.kernels.segments import close_segment
 
 
 @inner_kernel
-def fail(state, router, j, m):
-    """Stop an instance that has been brought up to now: its step is lost, and its requests go back to the router.
+def throw_out(state, j):
+    """Stop an instance that has been brought up to now: its step is lost, and so is the KV of those that run.
 
-    They stand before those that wait there, the running ones first. The log has room for their segments.
+    The log has room for their segments. First and last of its requests by rank, the running ones before their equals;
+    they are in no list of the instance any more.
     """
-    requests, one, line = state.requests, state.instances[j], router.lines[m]
+    requests, one = state.requests, state.instances[j]
     one[FAILED_STEPS] += one[GOING]
     count_all_up(state, one)
-    if one[RUNNING] > 0:
-        requests[one[TAIL], NEXT] = one[QUEUE_HEAD] if one[QUEUED] > 0 else -1
-        first, last = one[HEAD], one[QUEUE_TAIL] if one[QUEUED] > 0 else one[TAIL]
-    elif one[QUEUED] > 0:
-        first, last = one[QUEUE_HEAD], one[QUEUE_TAIL]
-    else:
-        first, last = np.int64(-1), np.int64(-1)
-    r = first
+    r = one[HEAD]
     while r >= 0:
         close_segment(state, j, r)
         requests[r, STORED] = 0
         requests[r, SINCE] = -1
         requests[r, NEED] = requests[r, PROMPT] + requests[r, MADE]
-        state.requests[r, MOVES] += 1
-        line[WAITING] += 1
-        line[WAITING_TOKENS] += requests[r, NEED]
+        requests[r, MOVES] += 1
         r = requests[r, NEXT]
-    if first >= 0:
-        if line[ROUTER_HEAD] < 0:
-            line[ROUTER_TAIL] = last
-        requests[last, NEXT] = line[ROUTER_HEAD]
-        line[ROUTER_HEAD] = first
-    one[UP] = one[GOING] = one[QUEUED] = one[RUNNING] = one[PREFILLING] = one[OUTSTANDING] = one[TOKENS] = 0
-    one[HEAD] = -1
+    first, last = merged(requests, one[HEAD], one[TAIL], one[QUEUE_HEAD], one[QUEUE_TAIL])
+    one[GOING] = one[QUEUED] = one[RUNNING] = one[PREFILLING] = 0
+    one[HEAD] = one[TAIL] = one[QUEUE_HEAD] = one[QUEUE_TAIL] = one[PREFILL_HEAD] = one[PREFILL_TAIL] = -1
     one[LEFT_OUT] = one[ASKING] = one[BROKEN] = one[CHARGED] = 0
     one[FREE] = one[BLOCKS]
     state.reals[j, BOUNDARY] = np.inf
+    return first, last
+
+
+@inner_kernel
+def fail(state, router, j, m):
+    """Stop an instance that has been brought up to now; its requests wait at the router before their equals there."""
+    requests, one, line = state.requests, state.instances[j], router.lines[m]
+    r = one[QUEUE_HEAD]
+    while r >= 0:
+        requests[r, MOVES] += 1
+        r = requests[r, NEXT]
+    line[WAITING] += one[OUTSTANDING]
+    first, last = throw_out(state, j)
+    r = first
+    while r >= 0:
+        line[WAITING_TOKENS] += requests[r, NEED]
+        r = requests[r, NEXT]
+    line[ROUTER_HEAD], line[ROUTER_TAIL] = merged(requests, first, last, line[ROUTER_HEAD], line[ROUTER_TAIL])
+    one[UP] = one[OUTSTANDING] = one[TOKENS] = 0

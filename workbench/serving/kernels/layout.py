@@ -22,7 +22,11 @@ SEGMENT_FROM, SEGMENT_INDEX, SEGMENT_ROW = 12, 13, 14
 HELD = 15
 """KV blocks; of a request that decodes by itself they follow from its tokens."""
 STATUS, INSTANCE, EVICTIONS, MOVES, REQUEST_MODEL = 16, 17, 18, 19, 20
-REQUEST_SIZE = 21
+RANK = 21
+"""Lower ones stand first in every list that it is in, except those who are done first."""
+PREFILL = 22
+"""The instance that ended its latest prefill, -1 for none."""
+REQUEST_SIZE = 23
 
 # Its instants and its two random numbers, one row of float64.
 ARRIVAL_S, FIRST_TOKEN_S, FINISH_S, WAIT_S, DRAW = 0, 1, 2, 3, 4
@@ -98,7 +102,7 @@ class State(NamedTuple):
     """Requests, instances and logs, in few arrays: each costs time in every call.
 
     Attributes:
-        requests: int32[n, 21] rows.
+        requests: int32[n, 23] rows.
         moments: float64[n, 6] rows.
         instances: int64[N, 46] rows.
         reals: float64[N, 13] rows.

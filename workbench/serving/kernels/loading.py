@@ -5,13 +5,16 @@ import numpy as np
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import caches, enter, touch
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL
+from workbench.serving.kernels.piping import break_lanes, switch
 from workbench.serving.kernels.routing import hand_out
-from workbench.serving.kernels.rows import change
+from workbench.serving.kernels.rows import change, is_loading
 from workbench.serving.kernels.scaled_layout import (
     CONTROL_S,
+    COPIED_S,
     DRAINING,
     DRAM_S,
     FIXED_S,
+    FORMS_S,
     HITS,
     HOST_OF,
     LOAD,
@@ -19,6 +22,10 @@ from workbench.serving.kernels.scaled_layout import (
     LOADS_USED,
     OPERATION,
     OPERATIONS,
+    PIPED,
+    PIPED_S,
+    PIPED_WITH,
+    PIPELINE,
     READY_S,
     ROW_STATE,
     SOURCE,
@@ -70,7 +77,7 @@ def begin_loads(scaled, router, m, count, now_s):
     if scaled.models[m, SOURCE] == MULTICAST:
         sources = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
         if sources > 0:
-            group = scaled.multicast_s.shape[2]
+            group = scaled.multicast.shape[2]
     for first in range(0, count, group):
         many = min(group, count - first)
         for i in range(many):
@@ -82,13 +89,15 @@ def begin_loads(scaled, router, m, count, now_s):
 def _begin(scaled, m, j, sources, many, i, now_s):
     row, times, reals, kind = scaled.rows[j], scaled.times[j], scaled.reals[m], scaled.models[m, SOURCE]
     h, begun_s = row[HOST_OF], now_s + reals[CONTROL_S]
+    times[FORMS_S], row[PIPELINE] = np.inf, -1
     if kind == IDEAL:
         row[TIER], times[READY_S] = IDEAL_TIER, now_s
     elif kind == FIXED:
         row[TIER], times[READY_S] = FIXED_TIER, begun_s + reals[FIXED_S]
     elif sources > 0:
-        table = scaled.multicast_s[m, min(sources, scaled.multicast_s.shape[1]) - 1, many - 1]
-        row[TIER], times[READY_S] = MULTICAST_TIER, begun_s + table[i]
+        copy = scaled.multicast[m, min(sources, scaled.multicast.shape[1]) - 1, many - 1, i]
+        row[TIER], times[READY_S] = MULTICAST_TIER, begun_s + copy[COPIED_S]
+        times[FORMS_S], row[PIPELINE] = begun_s + copy[PIPED_S], np.int64(copy[PIPED_WITH])
     elif kind == ALL_CACHED or scaled.lists[HITS, h] == 1:
         row[TIER], times[READY_S] = DRAM_TIER, begun_s + times[DRAM_S]
     else:
@@ -98,7 +107,7 @@ def _begin(scaled, m, j, sources, many, i, now_s):
     row[LOAD], row[OPERATION] = entry, scaled.counts[OPERATIONS]
     log = scaled.loads[entry]
     log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
-    log[4], log[5], log[6], log[7] = sources, row[OPERATION], np.nan, 0.0
+    log[4], log[5], log[6], log[7], log[8] = sources, row[OPERATION], np.nan, 0.0, np.nan
     scaled.counts[LOADS_USED] = entry + 1
 
 
@@ -106,8 +115,10 @@ def _begin(scaled, m, j, sources, many, i, now_s):
 def come_up(state, scaled, router, chooser, j, now_s):
     """A row has its weights: it is up, and the router hands out. False if the policy chose what was not offered."""
     row, m = scaled.rows[j], state.instances[j, MODEL]
+    if row[ROW_STATE] == PIPED:
+        switch(state, scaled, j, now_s)
     change(state, scaled, j, UP_STATE, now_s)
-    scaled.times[j, READY_S] = np.inf
+    scaled.times[j, READY_S] = scaled.times[j, FORMS_S] = np.inf
     row[LOADED_AT] = scaled.counts[OPERATIONS]
     scaled.loads[row[LOAD], 1] = now_s
     if row[TIER] == DRAM_TIER:
@@ -125,25 +136,30 @@ def complete(state, scaled, router, chooser, now_s):
             scaled.times[j, READY_S] = now_s + scaled.reals[m, CONTROL_S]
             enter(state, scaled, h, m, now_s)
     for j in range(scaled.rows.shape[0]):
-        ready = scaled.rows[j, ROW_STATE] == STARTING and scaled.times[j, READY_S] <= now_s
+        ready = is_loading(scaled.rows[j]) and scaled.times[j, READY_S] <= now_s
         if ready and not come_up(state, scaled, router, chooser, j, now_s):
             return False
     return True
 
 
 @inner_kernel
-def begin_again(state, scaled, router, m, now_s):
-    """Begin the loads of multicasts of a model anew that have lost all their sources, operation by operation."""
+def begin_again(state, scaled, router, chooser, m, now_s):
+    """Begin the loads of multicasts of a model anew that have lost all their sources, operation by operation.
+
+    False if the policy chose what was not offered.
+    """
     while True:
         orphan = np.int64(-1)
         for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
             row = scaled.rows[router.members[k]]
-            loading = row[ROW_STATE] == STARTING and row[TIER] == MULTICAST_TIER
+            loading = is_loading(row) and row[TIER] == MULTICAST_TIER
             earlier = orphan < 0 or row[OPERATION] < orphan
             if loading and earlier and sources_of(scaled, router, m, row[OPERATION]) == 0:
                 orphan = row[OPERATION]
         if orphan < 0:
-            return
+            return True
+        if not break_lanes(state, scaled, router, chooser, m, orphan, np.int64(-1), now_s):
+            return False
         look_up(state, scaled, m, now_s)
         begin_loads(scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
 

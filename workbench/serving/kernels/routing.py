@@ -26,20 +26,16 @@ from workbench.serving.kernels.layout import (
     WAITING,
     WAITING_TOKENS,
 )
-from workbench.serving.kernels.lists import queue_last
+from workbench.serving.kernels.lists import merged, queue_last
 from workbench.serving.policy.dispatch import choose
 
 
 @inner_kernel
 def wait_at_router(state, router, m, r):
-    """Put a request at the end of its model's line."""
+    """Put a request into its model's line, behind its equals."""
     line = router.lines[m]
     state.requests[r, NEXT] = -1
-    if line[ROUTER_HEAD] < 0:
-        line[ROUTER_HEAD] = r
-    else:
-        state.requests[line[ROUTER_TAIL], NEXT] = r
-    line[ROUTER_TAIL] = r
+    line[ROUTER_HEAD], line[ROUTER_TAIL] = merged(state.requests, line[ROUTER_HEAD], line[ROUTER_TAIL], r, r)
     line[WAITING] += 1
     line[WAITING_TOKENS] += state.requests[r, NEED]
 

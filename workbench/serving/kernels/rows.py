@@ -14,6 +14,7 @@ from workbench.serving.kernels.scaled_layout import (
     LOADED_AT,
     OCCUPANT,
     OPERATION,
+    PIPED,
     PLACE_OF,
     ROW_STATE,
     STARTING,
@@ -37,7 +38,13 @@ def change(state, scaled, j, new, now_s):
     if new == DRAINING:
         scaled.counts[DRAINING_ROWS] += 1
     row[ROW_STATE] = new
-    state.instances[j, UP] = 1 if new == UP_STATE else 0
+    state.instances[j, UP] = 1 if row[ROW_STATE] == UP_STATE or row[ROW_STATE] == PIPED else 0
+
+
+@inner_kernel
+def is_loading(row):
+    """Whether the weights of a row are on their way."""
+    return row[ROW_STATE] == STARTING or row[ROW_STATE] == PIPED
 
 
 @inner_kernel
@@ -56,7 +63,7 @@ def newest_operation(scaled, router, m):
     newest = np.int64(-1)
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
         row = scaled.rows[router.members[k]]
-        if row[ROW_STATE] == STARTING and row[TIER] == MULTICAST_TIER:
+        if is_loading(row) and row[TIER] == MULTICAST_TIER:
             newest = max(newest, row[OPERATION])
     return newest
 

@@ -25,6 +25,7 @@ from workbench.serving.kernels.scaled_layout import (
     MAX_ROWS,
     MIN_ROWS,
     PAR,
+    PIPED,
     ROW_STATE,
     S_ARRIVED,
     S_BLOCKS,
@@ -87,7 +88,7 @@ def count_rows(scaled, router, m, row_state):
 def wanted(scaled, router, m, now_s):
     """How many instances of a model should be up or starting after this tick; logged."""
     tick, model = scaled.counts[TICK], scaled.models[m]
-    starting = count_rows(scaled, router, m, STARTING)
+    starting = count_rows(scaled, router, m, STARTING) + count_rows(scaled, router, m, PIPED)
     n = count_rows(scaled, router, m, UP_STATE) + starting
     seen = scaled.samples[(tick + 1) % scaled.samples.shape[0], m]  # the oldest there is
     want = decide(

@@ -21,8 +21,10 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     n, m, hosts = place.size, kind.size, rate.size
     rows = np.zeros((n, at.ROW_SIZE), np.int64)
     rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state
+    rows[:, at.OPERATION] = -1
     times = np.full((n, at.ROW_TIMES_SIZE), np.inf)
     times[:, at.LEFT_BYTES], times[:, at.DRAM_S] = 0, dram_s
+    times[:, at.OTHER_FORM :] = scaling.piped_form.reshape(n, -1)
     state.instances[:, layout.UP] = start_state == at.UP_STATE
     nodes = np.zeros((hosts, at.HOST_SIZE))
     nodes[:, at.SSD_RATE], nodes[:, at.CACHE_BYTES], nodes[:, at.SSD_END_S] = rate, room, np.inf
@@ -45,15 +47,25 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
         lists[begin, : count + 1] = np.searchsorted(np.sort(where), np.arange(count + 1))
     used_s = np.where((cached == 1) & (size <= room[:, None]), 0.0, np.nan)
     scaled = Scaled(
-        rows=rows, times=times, hosts=nodes, used_s=used_s, models=models, reals=reals, multicast_s=multicast_s,
+        rows=rows, times=times, hosts=nodes, used_s=used_s, models=models, reals=reals,
+        multicast=_multicast(multicast_s, scaling.piped_s, scaling.piped_with, scaling.switch_whole),
         samples=np.zeros((scrape + 1, m, at.SAMPLE_SIZE), np.int64),
         wants=np.zeros((max(up_ticks.max(), down_ticks.max()), m), np.int64),
         counts=counts, clock=clock, lists=lists,
-        states=np.empty((16 * n + 256, 3)), loads=np.empty((4 * n + 64, 8)), ticks=np.empty((m + 256, 4)),
+        states=np.empty((16 * n + 256, 3)), loads=np.empty((4 * n + 64, 9)), ticks=np.empty((m + 256, 4)),
     )  # fmt: skip
     for h in range(hosts):
         make_room(state, scaled, h, 0.0)
     return scaled
+
+
+def _multicast(copied_s: np.ndarray, piped_s: np.ndarray, piped_with: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """What multicasts take, float64[M, S, K, K, 3]; pipelines that form no sooner than they would end are left out."""
+    whole, at_once = whole[:, None, None, None] == 1, np.tri(copied_s.shape[-1]) == 1  # target i of k + 1, i to k
+    last_s = np.where(at_once, copied_s, 0).max(axis=-1, keepdims=True)
+    ready_s = np.where(whole, last_s, copied_s)
+    forms = piped_s < ready_s
+    return np.stack([ready_s, np.where(forms, piped_s, np.inf), np.where(forms, piped_with, -1)], axis=-1)
 
 
 def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,7 +76,7 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
         segments: int64[k, 5] of the outcome.
     """
     if scaled is None:
-        return np.empty((0, 3)), np.empty((0, 8)), np.empty((0, 4))
+        return np.empty((0, 3)), np.empty((0, 9)), np.empty((0, 4))
     used = scaled.counts
     states = scaled.states[: used[at.STATES_USED]].copy()
     loads = scaled.loads[: used[at.LOADS_USED]].copy()
@@ -79,18 +91,19 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
 
 
 def _load_before(loads: np.ndarray, row: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-    """The last completed load of a row before an instant, -1 for none.
+    """The last load of a row that let it serve before an instant, complete or in a pipeline; -1 for none.
 
-    What happens on a row happens with the weights of its last load: it is empty or dead in between.
+    What happens on a row happens with the weights of that load: it is starting, empty or dead in between.
     """
-    ended = np.flatnonzero(~np.isnan(loads[:, 1]))
-    rows = np.concatenate([loads[ended, 2], row])
-    times = np.concatenate([loads[ended, 1], time_s])
-    is_event = np.repeat([0, 1], [ended.size, row.size])
+    began_s = np.fmin(loads[:, 1], loads[:, 8])
+    began = np.flatnonzero(~np.isnan(began_s))
+    rows = np.concatenate([loads[began, 2], row])
+    times = np.concatenate([began_s[began], time_s])
+    is_event = np.repeat([0, 1], [began.size, row.size])
     order = np.lexsort((is_event, times, rows))
     # The place of the last load at or before each entry, in order; it counts if it is of the same row.
     latest = np.maximum.accumulate(np.where(is_event[order] == 0, np.arange(order.size), -1))
     found = np.full(order.size, -1)
     same = (latest >= 0) & (rows[order[latest]] == rows[order])
-    found[order[same]] = ended[order[latest[same]]]
-    return found[ended.size :]
+    found[order[same]] = began[order[latest[same]]]
+    return found[began.size :]

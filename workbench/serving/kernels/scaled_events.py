@@ -1,4 +1,4 @@
-"""The event loop of a cluster that changes its size: what `events.run` does, and loads, expiries, ticks, drained rows.
+"""The event loop of a cluster that changes its size: what `events.run` does, and loads, lanes, ticks, drained rows.
 
 Between these, instances do not see each other, as there: they are brought up to an instant and no further. Only rows
 that drain are looked at ahead, because the end of their last request changes the cluster.
@@ -22,6 +22,7 @@ from workbench.serving.kernels.layout import (
     STATUS,
 )
 from workbench.serving.kernels.loading import complete
+from workbench.serving.kernels.piping import form_lanes
 from workbench.serving.kernels.routing import hand_out, wait_at_router
 from workbench.serving.kernels.rows import expire
 from workbench.serving.kernels.scaled_layout import (
@@ -30,6 +31,7 @@ from workbench.serving.kernels.scaled_layout import (
     LAST_S,
     NEXT_DRAINED_S,
     NEXT_EXPIRY_S,
+    NEXT_FORM_S,
     NEXT_LOAD_S,
     TICK,
     TICK_S,
@@ -38,8 +40,8 @@ from workbench.serving.kernels.scaled_layout import (
 from workbench.serving.kernels.settling import settle
 from workbench.serving.kernels.ticking import tick
 
-ARRIVAL, FAILURE, RECOVERY, CLOSING, LOAD_END, EXPIRY, TICKED, DRAINED = range(8)
-PLACES = 8
+ARRIVAL, FAILURE, RECOVERY, CLOSING, LOAD_END, FORMED, EXPIRY, TICKED, DRAINED = range(9)
+PLACES = 9
 """How many numbers `place` of `run_scaled` has."""
 
 
@@ -52,7 +54,7 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
         scaled: see `scaled_layout`.
         chooser, until_s: as for `events.run`.
         failures: (time_s, place that fails, back_s, order of the recoveries).
-        place: int64[8], how many arrivals, failures, recoveries and closed models there have been.
+        place: int64[9], how many arrivals, failures, recoveries and closed models there have been.
     """
     fail_s, failing, back_s, order = failures
     clock, beyond_s = scaled.clock, np.nextafter(until_s, np.inf)
@@ -61,7 +63,8 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
         fails = fail_s[place[FAILURE]] if place[FAILURE] < fail_s.size else np.inf
         returns = back_s[order[place[RECOVERY]]] if place[RECOVERY] < order.size else np.inf
         ticks = float(scaled.counts[TICK]) * clock[TICK_S] if scaled.counts[TICKING] == 1 else np.inf
-        now_s = min(min(arrives, fails, returns), min(ticks, clock[NEXT_LOAD_S], clock[NEXT_EXPIRY_S]))
+        alone = min(clock[NEXT_LOAD_S], clock[NEXT_FORM_S], clock[NEXT_EXPIRY_S])
+        now_s = min(min(arrives, fails, returns), min(ticks, alone))
         now_s = max(now_s, clock[LAST_S])
         if scaled.counts[DRAINING_ROWS] > 0:
             stop = look_ahead(state, scaled, min(now_s, beyond_s))
@@ -82,6 +85,8 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
             kind = FAILURE
         elif clock[NEXT_LOAD_S] <= now_s:
             kind = LOAD_END
+        elif clock[NEXT_FORM_S] <= now_s:
+            kind = FORMED
         elif clock[NEXT_EXPIRY_S] <= now_s:
             kind = EXPIRY
         elif ticks <= now_s:
@@ -123,6 +128,8 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
             right = break_down(state, router, scaled, chooser, failing[place[FAILURE]], now_s)
         elif kind == LOAD_END:
             right = complete(state, scaled, router, chooser, now_s)
+        elif kind == FORMED:
+            right = form_lanes(state, scaled, router, chooser, now_s)
         elif kind == EXPIRY:
             expire(state, scaled, router, now_s)
         elif kind == TICKED:

@@ -12,15 +12,21 @@ OPERATION, TIER, LOAD = 4, 5, 6
 """Of its last load: the operation, where the weights come from, and the row of the log."""
 ON_SSD = 7
 """Whether its weights are being read from SSD."""
-ROW_SIZE = 8
+PIPELINE = 8
+"""The number, within the operation, of the pipeline that it is to be a member of, or is; -1 for none."""
+ROW_SIZE = 9
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
 """When it will be up (infinity if that is not known), bytes to read from SSD, since when it is warm, and the time it
 takes from the host's memory."""
-ROW_TIMES_SIZE = 4
+FORMS_S = 4
+"""When it will serve as a member of a pipeline, infinity for never."""
+OTHER_FORM = 5
+"""The ten step-time coefficients that it does not use now: as a member of a pipeline, and else those of its own."""
+ROW_TIMES_SIZE = 15
 
-EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD = np.arange(6)
+EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD, PIPED = np.arange(7)
 """What `ROW_STATE` holds; as numpy's numbers, because numba would compile a function anew for each plain constant."""
 
 # One host; float64.
@@ -44,9 +50,14 @@ TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_U
 """Number of the next tick, whether there is one, how many in a row could change nothing, after how many ticks end;
 operations so far; entries of the logs; rows that drain."""
 COUNTS_SIZE = 9
-TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S = range(5)
-"""Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event."""
-CLOCK_SIZE = 5
+TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(6)
+"""Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event; when
+the next member of a pipeline is ready."""
+CLOCK_SIZE = 6
+
+# What a multicast takes, for each target.
+COPIED_S, PIPED_S, PIPED_WITH = 0, 1, 2
+"""Seconds until it has its copy, and until it is in a pipeline (infinity for never); the number of that pipeline."""
 
 # Lists of whole numbers, one row each.
 AT_PLACE, AT_HOST, PLACE_AT, HOST_AT = 0, 1, 2, 3
@@ -63,16 +74,16 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 8], float64[N, 4].
+        rows, times: int64[N, 9], float64[N, 15].
         hosts: float64[H, 5].
         used_s: float64[H, M], when the weights in a host's memory were used last; NaN where they are not there.
         models, reals: int64[M, 8], float64[M, 13].
-        multicast_s: float64[M, S, K, K].
+        multicast: float64[M, S, K, K, 3].
         samples: int64[scrape + 1, M, 5], ring of the last loads.
         wants: int64[W, M], ring of the last bounded decisions.
-        counts, clock: int64[9], float64[5].
+        counts, clock: int64[9], float64[6].
         lists: int64[7, L], whole numbers by place, host or row.
-        states, loads, ticks: float64[.., 3], [.., 8], [.., 4], the logs.
+        states, loads, ticks: float64[.., 3], [.., 9], [.., 4], the logs.
     """
 
     rows: np.ndarray
@@ -81,7 +92,7 @@ class Scaled(NamedTuple):
     used_s: np.ndarray
     models: np.ndarray
     reals: np.ndarray
-    multicast_s: np.ndarray
+    multicast: np.ndarray
     samples: np.ndarray
     wants: np.ndarray
     counts: np.ndarray

@@ -33,6 +33,8 @@ class Finished(NamedTuple):
     states: np.ndarray
     loads: np.ndarray
     ticks: np.ndarray
+    cached: np.ndarray
+    prefill: np.ndarray
 
 
 def serve(
@@ -42,7 +44,7 @@ def serve(
     """Run a cluster.
 
     Parameters:
-        requests: the fields of `workbench.serving.model.Requests`; ranks and prefixes are not read.
+        requests: the fields of `workbench.serving.model.Requests`; prefixes are not read.
         instances: the fields of `workbench.serving.model.Instances`; cache and role are not read.
         failures: (time_s, instance, back_s).
         route: number of the dispatch policy.
@@ -83,13 +85,15 @@ def serve(
 
 
 def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
-    arrival_s, prompt, output, model, draw = requests[:5]
+    arrival_s, prompt, output, model, draw, rank = requests[:6]
     serves, *settings, _, _, form = instances
     count, size = arrival_s.size, serves.size
     rows = np.zeros((count, layout.REQUEST_SIZE), np.int32)
     rows[:, layout.PROMPT], rows[:, layout.OUTPUT], rows[:, layout.NEED] = prompt, output, prompt
     rows[:, layout.REQUEST_MODEL] = model
-    for column in (layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE):
+    if rank.any():
+        rows[:, layout.RANK] = np.unique(rank, return_inverse=True)[1]
+    for column in (layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE, layout.PREFILL):
         rows[:, column] = -1
     moments = np.full((count, layout.MOMENTS_SIZE), np.nan)
     moments[:, layout.ARRIVAL_S], moments[:, layout.DRAW :] = arrival_s, draw
@@ -102,7 +106,7 @@ def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
     histogram = np.where(one[:, layout.RESERVE] == 0, block, 0)
     one[:, layout.PHASES] = np.cumsum(histogram) - histogram
     one[:, layout.MODEL], one[:, layout.UP], one[:, layout.FREE] = serves, 1, blocks
-    for column in (layout.HEAD, layout.ROOT, layout.PAGE, layout.FIRST_PAGE):
+    for column in _NOBODY:
         one[:, column] = -1
     one[:, layout.PLACE] = PAGE_STEPS
     reals = np.zeros((size, layout.REALS_SIZE))
@@ -155,8 +159,13 @@ def _finished(state: State, scaled: Scaled | None) -> Finished:
         states=states,
         loads=loads,
         ticks=ticks,
+        cached=np.zeros(len(requests), np.int64),
     )
 
 
-_WHOLE = ("instance", "evictions", "moves", "made")
+_NOBODY = (
+    layout.HEAD, layout.TAIL, layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.PREFILL_HEAD, layout.PREFILL_TAIL,
+    layout.ROOT, layout.PAGE, layout.FIRST_PAGE,
+)  # fmt: skip
+_WHOLE = ("instance", "evictions", "moves", "made", "prefill")
 _INSTANTS = ("first_token_s", "finish_s", "wait_s")

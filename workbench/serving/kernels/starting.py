@@ -3,8 +3,8 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
-from workbench.serving.kernels.blocks import grow, take_blocks
-from workbench.serving.kernels.decoding import begin_decoding, count_all_up
+from workbench.serving.kernels.blocks import evict_last, grow, take_blocks
+from workbench.serving.kernels.decoding import begin_all, begin_decoding, count_all_up
 from workbench.serving.kernels.layout import (
     APART,
     ARRIVAL_S,
@@ -34,6 +34,7 @@ from workbench.serving.kernels.layout import (
     PROMPT,
     QUEUE_HEAD,
     QUEUED,
+    RANK,
     RESERVE,
     ROOT,
     RUNNING,
@@ -46,10 +47,11 @@ from workbench.serving.kernels.layout import (
     STEP_PREFILLS,
     STEP_S,
     STORED,
+    TAIL,
     WAIT_S,
     WHOLE,
 )
-from workbench.serving.kernels.lists import run_last, take_first
+from workbench.serving.kernels.lists import prefill_last, run_last, take_first
 from workbench.serving.kernels.segments import close_segment, open_segment
 from workbench.serving.kernels.step_time import step_seconds
 
@@ -62,27 +64,47 @@ def blocks_to_admit(requests, one, r):
 
 
 @inner_kernel
-def admit(state, one, now_s):
-    """Admit from the head of the queue while slots and blocks are free."""
+def admit(state, j, one, now_s):
+    """Admit from the head of the queue while slots and blocks are free, or others make way."""
     requests = state.requests
     if one[WHOLE] == 1 and one[RUNNING] > 0:
         return
-    while one[QUEUED] > 0 and one[RUNNING] < one[SLOTS]:
+    while one[QUEUED] > 0:
         r = one[QUEUE_HEAD]
         blocks = blocks_to_admit(requests, one, r)
-        if blocks > one[FREE]:
+        short = one[RUNNING] >= one[SLOTS] or blocks > one[FREE]
+        if short and not make_way(state, j, one, r, blocks):
             break
         take_first(requests, one)
         take_blocks(one, blocks)
         requests[r, HELD] = blocks
         run_last(requests, one, r)
+        prefill_last(requests, one, r)
         if np.isnan(state.moments[r, WAIT_S]):
             state.moments[r, WAIT_S] = now_s - state.moments[r, ARRIVAL_S]
 
 
 @inner_kernel
+def make_way(state, j, one, r, blocks):
+    """Evict those of higher rank than a request, the last one first, until a slot and blocks for it are free.
+
+    Whether they are.
+    """
+    requests = state.requests
+    if one[RUNNING] == 0 or requests[one[TAIL], RANK] <= requests[r, RANK]:
+        return False
+    count_all_up(state, one)
+    short = True
+    while short and one[RUNNING] > 0 and requests[one[TAIL], RANK] > requests[r, RANK]:
+        evict_last(state, j, one)
+        short = one[RUNNING] >= one[SLOTS] or blocks > one[FREE]
+    begin_all(state, one)
+    return not short
+
+
+@inner_kernel
 def leave_out(state, j, one):
-    """Let the first admitted of those that decode take part, as many as the budget allows, and leave the others out."""
+    """Let the first of those that decode take part, as many as the budget allows, and leave the others out."""
     requests = state.requests
     count_all_up(state, one)
     one[LEFT_OUT] = 0
@@ -134,13 +156,13 @@ def start(state, j, now_s):
     if one[RUNNING] == 0 and one[QUEUED] == 0:
         return
     if grow(state, j, one):
-        admit(state, one, now_s)
+        admit(state, j, one, now_s)
 
     prefill_only = one[APART] == 1 and one[PREFILLING] > 0
     one[STEP_DECODES] = 1 if one[DECODING] + one[LEFT_OUT] > 0 and not prefill_only else 0
     left, context, batch = one[BUDGET], 0, 0
     if one[STEP_DECODES] == 1:
-        # After a step of prompts, or of one who is done, others are the first admitted.
+        # After a step of prompts, or of one who is done, others are the first.
         changed = one[DECODED] == 0 or one[DECODING] < left
         if one[DECODING] > left or (one[LEFT_OUT] > 0 and changed):
             leave_out(state, j, one)

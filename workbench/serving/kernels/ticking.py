@@ -5,9 +5,11 @@ import numpy as np
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import MODEL, OUTSTANDING, WAITING
 from workbench.serving.kernels.resizing import grow, shrink
+from workbench.serving.kernels.rows import is_loading
 from workbench.serving.kernels.sampling import count_rows, sample, wanted
 from workbench.serving.kernels.scaled_layout import (
     KEEP_S,
+    PIPED,
     QUIET,
     QUIET_ENOUGH,
     ROW_STATE,
@@ -39,6 +41,7 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
     for m in range(models):
         want = wanted(scaled, router, m, now_s)
         n = count_rows(scaled, router, m, UP_STATE) + count_rows(scaled, router, m, STARTING)
+        n += count_rows(scaled, router, m, PIPED)
         if want > n and not grow(state, scaled, router, chooser, m, want - n, now_s):
             return False
         if want < n:
@@ -55,9 +58,9 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
 def nothing_pending(state, scaled):
     """Whether no row is starting and no warm one will expire."""
     for j in range(scaled.rows.shape[0]):
-        row_state = scaled.rows[j, ROW_STATE]
-        if row_state == STARTING:
+        row = scaled.rows[j]
+        if is_loading(row):
             return False
-        if row_state == WARM and scaled.reals[state.instances[j, MODEL], KEEP_S] < np.inf:
+        if row[ROW_STATE] == WARM and scaled.reals[state.instances[j, MODEL], KEEP_S] < np.inf:
             return False
     return True

@@ -1,5 +1,7 @@
 """A trace on a number of instances: how many requests have their first token, and their further ones, in what time."""
 
+from pathlib import Path
+
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
@@ -30,7 +32,7 @@ def times(outcome: Outcome, panel: str | None = None) -> Canvas:
 
         return paint
 
-    title = f"{name_of(parameters['trace'])} on {parameters['instances']} x {name_of(parameters['model'])}"
+    title = f"{Path(parameters['trace']).name} on {parameters['instances']} x {name_of(parameters['model'])}"
     painters = {key: (text, painter(what, promise)) for key, (what, promise, text) in PANELS.items()}
     return stack(title, painters, panel)
 

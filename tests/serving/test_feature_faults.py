@@ -1,0 +1,196 @@
+"""Faults planted in SimPy's pipelines and ranks are seen: the compiled engine says otherwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scaling_cases import piped_scenarios
+from serving_cases import scenario, with_ranks
+from serving_outcomes import differences
+
+from workbench.serving.model import Lowered
+from workbench.serving.model.engine import run_compiled
+from workbench.serving.model.scaled import DRAINING, PIPED, STARTING, UP, WARM
+from workbench.serving.simulated import instance, router, simulate
+from workbench.serving.simulated import run as simulated_run
+from workbench.serving.simulated.fleet import Fleet
+from workbench.serving.simulated.instance import Instance
+from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.operation import Operation
+from workbench.serving.simulated.weights import Weights
+
+
+def ranked() -> Iterator[Lowered]:
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        yield with_ranks(rng, scenario(rng))
+
+
+def piped() -> Iterator[Lowered]:
+    for seed, lowered in enumerate(piped_scenarios()):
+        yield with_ranks(np.random.default_rng(seed), lowered)
+
+
+def comes_behind(patch, late: str, early: str):
+    """What is `late` at one instant comes behind what is `early`."""
+
+    class Other(Instants):
+        def __init__(self, instances):
+            super().__init__(instances)
+            setattr(self, late, getattr(self, early) + instances)
+
+    patch.setattr(simulated_run, "Instants", Other)
+
+
+def pipelines_form_after_ticks(patch):
+    comes_behind(patch, "forms", "ticks")
+
+
+def copies_are_there_after_pipelines_form(patch):
+    comes_behind(patch, "ready", "forms")
+
+
+def members_keep_their_kv_at_the_switch(patch):
+    def switch(self, router):
+        self.form = self.own_form
+
+    patch.setattr(Instance, "switch", switch)
+
+
+def who_waited_goes_first_after_the_switch(patch):
+    def switch(self, router):
+        for request in self.running:
+            request.moves += 1
+        waited = len(self.queue)
+        lost = self._lose()
+        self.queue.extend(sorted(lost[len(lost) - waited :] + lost[: len(lost) - waited], key=instance.RANK))
+        self.recover(router)
+
+    patch.setattr(Instance, "switch", switch)
+
+
+def a_switch_moves_who_waits_too(patch):
+    switch = Instance.switch
+
+    def counted(self, router):
+        for request in self.queue:
+            request.moves += 1
+        switch(self, router)
+
+    patch.setattr(Instance, "switch", counted)
+
+
+def members_go_on_after_a_loss(patch):
+    patch.setattr(Weights, "_break_pipeline", lambda self, lost: None)
+
+
+def all_pipelines_of_an_operation_break(patch):
+    members = Operation.members
+    patch.setattr(Operation, "members", lambda self, pipeline=None: members(self))
+
+
+def broken_pipelines_form(patch):
+    class Forgetful(set):
+        def add(self, pipeline):
+            pass
+
+    begin = Operation.__init__
+
+    def __init__(self, *given):
+        begin(self, *given)
+        self.broken = Forgetful()
+
+    patch.setattr(Operation, "__init__", __init__)
+
+
+def members_send(patch):
+    of = Fleet.of
+
+    def more(self, model, *states):
+        return of(self, model, *states, *((PIPED,) if states == (UP, DRAINING, WARM) else ()))
+
+    patch.setattr(Fleet, "of", more)
+
+
+def members_count_as_up_only(patch):
+    of = Fleet.of
+
+    def other(self, model, *states):
+        if states == (STARTING, PIPED):
+            states = (STARTING,)
+        elif states == (UP,):
+            states = (UP, PIPED)
+        return of(self, model, *states)
+
+    patch.setattr(Fleet, "of", other)
+
+
+def members_are_as_fast_as_alone(patch):
+    recover = Instance.recover
+    patch.setattr(Instance, "recover", lambda self, router, form=None: recover(self, router))
+
+
+def at_the_router_all_are_equal(patch):
+    patch.setattr(router, "join_last", lambda line, request: line.append(request))
+
+
+def who_is_thrown_out_stands_before_all(patch):
+    patch.setattr(router, "join_first", lambda line, request: line.appendleft(request))
+
+
+def in_queues_all_are_equal(patch):
+    def give(self, request):
+        request.instance = self.index
+        self.queue.append(request)
+        self.wake()
+
+    patch.setattr(Instance, "give", give)
+
+
+def who_runs_is_in_order_of_admission(patch):
+    join_last = instance.join_last
+    patch.setattr(
+        instance, "join_last", lambda line, r: line.append(r) if isinstance(line, list) else join_last(line, r)
+    )
+
+
+def who_is_evicted_stands_behind_its_rank(patch):
+    patch.setattr(instance, "join_first", instance.join_last)
+
+
+def nobody_goes_for_a_lower_rank(patch):
+    admit = Instance._admit
+
+    def patient(self):
+        ranks = [request.rank for request in self.running]
+        for request in self.running:
+            request.rank = -1
+        admit(self)
+        for request, rank in zip(self.running, ranks, strict=False):
+            request.rank = rank
+
+    patch.setattr(Instance, "_admit", patient)
+
+
+FAULTS = {
+    piped: [
+        pipelines_form_after_ticks, copies_are_there_after_pipelines_form, members_keep_their_kv_at_the_switch,
+        who_waited_goes_first_after_the_switch, a_switch_moves_who_waits_too, members_go_on_after_a_loss,
+        all_pipelines_of_an_operation_break, broken_pipelines_form, members_send, members_count_as_up_only,
+        members_are_as_fast_as_alone,
+    ],
+    ranked: [
+        at_the_router_all_are_equal, who_is_thrown_out_stands_before_all, in_queues_all_are_equal,
+        who_runs_is_in_order_of_admission, who_is_evicted_stands_behind_its_rank, nobody_goes_for_a_lower_rank,
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "plant"),
+    [(scenarios, plant) for scenarios, plants in FAULTS.items() for plant in plants],
+    ids=lambda part: part.__name__,
+)
+def test_a_planted_fault_is_found(scenarios, plant, monkeypatch):
+    plant(monkeypatch)
+    assert any(differences(run_compiled(lowered), simulate(lowered)) for lowered in scenarios())

@@ -13,13 +13,14 @@ from serving_cases import asked
 from workbench.errors import InputError
 from workbench.serving.model import Group, Multicast, Pool, Scenario, StartUp, StepForm, Weights, lower
 from workbench.serving.model.checking import checked
+from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.multicast_plan import MulticastPlan
 from workbench.serving.model.scaled import PIPED, STARTING, UP
 from workbench.serving.policy.scalers import DRAM_TIER, MULTICAST, MULTICAST_TIER, NONE, QUEUE, SSD_TIER
 from workbench.serving.simulated import simulate
 
 NAN, INF = float("nan"), float("inf")
-RUNS = pytest.mark.parametrize("run", [simulate], ids=["simpy"])
+RUNS = pytest.mark.parametrize("run", [simulate, run_compiled], ids=["simpy", "compiled"])
 TWO_SECONDS = ((2.0, 0.0, 0.0, 0.0, 0.0), (0.0,) * 5)
 
 

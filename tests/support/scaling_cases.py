@@ -7,6 +7,7 @@ from serving_cases import asked, busy_scenario, cluster, place, scenario, small_
 from workbench.serving.model.lowered import Failures, Instances, Lowered
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
 from workbench.serving.policy import SCALERS, SOURCES
+from workbench.serving.policy.scalers import MULTICAST
 
 OF_MODELS = {
     "kind": 1, "min_rows": 0, "max_rows": 99, "up_ticks": 1, "down_ticks": 1, "down_step": 99, "source": 1,
@@ -213,6 +214,38 @@ def piped_scenarios(size=400):
     for seed in range(size):
         rng = np.random.default_rng(seed)
         yield with_pipelines(rng, failing_multicasts(rng) if seed % 4 else scaled_scenario(rng))
+
+
+def with_memory(rng: np.random.Generator, base: Lowered) -> Lowered:
+    """The same, with loads from memory beside multicasts, hosts that send, and copies that stay."""
+    given = base.scaling
+    grid = bool((4 * base.requests.arrival_s % 1 == 0).all())
+    hosts, models, most = len(given.cache_bytes), len(given.kind), given.multicast_s.shape[2]
+    shape = models, most, most
+    local_s = given.multicast_s[:, 0] * rng.choice([0.25, 0.5, 1.0, 2.0], shape)
+    piped_s = local_s * rng.choice([0.0, 0.25, 0.5, 1.0], shape)
+    if grid:
+        local_s, piped_s = np.floor(4 * local_s) / 4, np.floor(4 * piped_s) / 4
+    piped_s[rng.random(shape) < 0.3] = np.inf
+    scaling = given._replace(
+        source=np.where(rng.random(models) < 0.8, MULTICAST, given.source),
+        cached=np.where(rng.random((hosts, models)) < 0.5, 1, given.cached),
+        memory_first=rng.integers(0, 2, models),
+        local_s=local_s,
+        local_piped_s=piped_s,
+        local_with=rng.integers(0, rng.integers(1, 4), shape),
+        hosts_send=rng.integers(0, 2, models),
+        pinned=(rng.random((hosts, models)) < rng.choice([0.0, 0.4])).astype(np.int64),
+    )
+    return base._replace(scaling=scaling)
+
+
+def memory_scenarios(size=400):
+    """So many clusters that load from memory beside multicasts, half with pipelines too; always the same."""
+    for seed in range(size):
+        rng = np.random.default_rng([seed, 7])
+        base = failing_multicasts(rng) if seed % 4 == 0 else scaled_scenario(rng)
+        yield with_memory(rng, with_pipelines(rng, base) if seed % 2 else base)
 
 
 def any_scenarios(size=400):

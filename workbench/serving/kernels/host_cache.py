@@ -40,8 +40,8 @@ def caches(state, scaled, h, m, now_s):
 
 @inner_kernel
 def touch(scaled, h, m, now_s):
-    """The weights have been used now, if they are there."""
-    if not np.isnan(scaled.used_s[h, m]):
+    """The weights have been used now, if they are there and may leave."""
+    if scaled.used_s[h, m] < np.inf:
         scaled.used_s[h, m] = now_s
 
 
@@ -51,7 +51,8 @@ def enter(state, scaled, h, m, now_s):
     if scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:
         touch(scaled, h, m, now_s)
         return
-    scaled.used_s[h, m] = now_s
+    if scaled.used_s[h, m] != np.inf:
+        scaled.used_s[h, m] = now_s
     make_room(state, scaled, h, now_s)
 
 
@@ -64,7 +65,7 @@ def make_room(state, scaled, h, now_s):
             if caches(state, scaled, h, m, now_s):
                 total += scaled.reals[m, WEIGHT_BYTES]
                 older = oldest < 0 or scaled.used_s[h, m] < scaled.used_s[h, oldest]
-                if older and not has_row(state, scaled, h, m):
+                if older and scaled.used_s[h, m] < np.inf and not has_row(state, scaled, h, m):
                     oldest = m
         if total <= scaled.hosts[h, CACHE_BYTES] or oldest < 0:
             return

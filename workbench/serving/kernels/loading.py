@@ -15,11 +15,14 @@ from workbench.serving.kernels.scaled_layout import (
     DRAM_S,
     FIXED_S,
     FORMS_S,
+    FROM_HOSTS,
     HITS,
     HOST_OF,
+    HOSTS_SEND,
     LOAD,
     LOADED_AT,
     LOADS_USED,
+    MEMORY_FIRST,
     OPERATION,
     OPERATIONS,
     PIPED,
@@ -50,6 +53,9 @@ from workbench.serving.policy.scalers import (
     SSD_TIER,
 )
 
+BY_TIERS, TOGETHER = -1, 0
+"""In place of a number of senders: each row by itself from memory or SSD; rows together from the memories of hosts."""
+
 
 @inner_kernel
 def look_up(state, scaled, m, now_s):
@@ -71,22 +77,64 @@ def sources_of(scaled, router, m, operation):
 
 
 @inner_kernel
-def begin_loads(scaled, router, m, count, now_s):
+def _hits_first(scaled, count):
+    """Put the targets whose hosts cache the model before the others, each kind in its order; how many there are."""
+    targets, hits = scaled.lists[TARGETS], 0
+    for i in range(count):
+        j = targets[i]
+        if scaled.lists[HITS, scaled.rows[j, HOST_OF]] == 1:
+            for k in range(i, hits, -1):
+                targets[k] = targets[k - 1]
+            targets[hits] = j
+            hits += 1
+    return hits
+
+
+@inner_kernel
+def _hosts_with(state, scaled, m, now_s):
+    """How many hosts have a model in memory."""
+    count = 0
+    for h in range(scaled.hosts.shape[0]):
+        if caches(state, scaled, h, m, now_s):
+            count += 1
+    return count
+
+
+@inner_kernel
+def begin_loads(state, scaled, router, m, count, now_s):
     """Begin the loads of the first `count` targets, rows of a model that are starting; see `look_up` for what hits."""
-    sources, group = 0, count
-    if scaled.models[m, SOURCE] == MULTICAST:
-        sources = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
-        if sources > 0:
-            group = scaled.multicast.shape[2]
-    for first in range(0, count, group):
-        many = min(group, count - first)
+    if scaled.models[m, SOURCE] != MULTICAST:
+        _begin_groups(scaled, m, 0, count, count, np.int64(BY_TIERS), False, now_s)
+        return
+    most, warm = scaled.multicast.shape[2], 0
+    if scaled.models[m, MEMORY_FIRST] == 1:
+        warm = _hits_first(scaled, count)
+        _begin_groups(scaled, m, 0, warm, most, np.int64(TOGETHER), False, now_s)
+    senders = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
+    from_hosts = senders == 0 and scaled.models[m, HOSTS_SEND] == 1
+    if from_hosts:
+        senders = _hosts_with(state, scaled, m, now_s)
+    if senders > 0:
+        _begin_groups(scaled, m, warm, count, most, np.int64(senders), from_hosts, now_s)
+    else:
+        _begin_groups(scaled, m, warm, count, count, np.int64(BY_TIERS), False, now_s)
+
+
+@inner_kernel
+def _begin_groups(scaled, m, begin, end, group, senders, from_hosts, now_s):
+    """Begin operations of so many targets each."""
+    for first in range(begin, end, group):
+        many = min(group, end - first)
         for i in range(many):
-            _begin(scaled, m, scaled.lists[TARGETS, first + i], sources, many, i, now_s)
+            j = scaled.lists[TARGETS, first + i]
+            _begin(scaled, m, j, senders, many, i, now_s)
+            scaled.rows[j, FROM_HOSTS] = 1 if from_hosts else 0
         scaled.counts[OPERATIONS] += 1
 
 
 @inner_kernel
-def _begin(scaled, m, j, sources, many, i, now_s):
+def _begin(scaled, m, j, senders, many, i, now_s):
+    """Begin one load: by tiers, together with others from the memories of their hosts, or from so many senders."""
     row, times, reals, kind = scaled.rows[j], scaled.times[j], scaled.reals[m], scaled.models[m, SOURCE]
     h, begun_s = row[HOST_OF], now_s + reals[CONTROL_S]
     times[FORMS_S], row[PIPELINE] = np.inf, -1
@@ -94,9 +142,9 @@ def _begin(scaled, m, j, sources, many, i, now_s):
         row[TIER], times[READY_S] = IDEAL_TIER, now_s
     elif kind == FIXED:
         row[TIER], times[READY_S] = FIXED_TIER, begun_s + reals[FIXED_S]
-    elif sources > 0:
-        copy = scaled.multicast[m, min(sources, scaled.multicast.shape[1]) - 1, many - 1, i]
-        row[TIER], times[READY_S] = MULTICAST_TIER, begun_s + copy[COPIED_S]
+    elif senders >= 0:
+        copy = scaled.multicast[m, min(senders, scaled.multicast.shape[1] - 1), many - 1, i]
+        row[TIER], times[READY_S] = MULTICAST_TIER if senders > 0 else DRAM_TIER, begun_s + copy[COPIED_S]
         times[FORMS_S], row[PIPELINE] = begun_s + copy[PIPED_S], np.int64(copy[PIPED_WITH])
     elif kind == ALL_CACHED or scaled.lists[HITS, h] == 1:
         row[TIER], times[READY_S] = DRAM_TIER, begun_s + times[DRAM_S]
@@ -107,7 +155,7 @@ def _begin(scaled, m, j, sources, many, i, now_s):
     row[LOAD], row[OPERATION] = entry, scaled.counts[OPERATIONS]
     log = scaled.loads[entry]
     log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
-    log[4], log[5], log[6], log[7], log[8] = sources, row[OPERATION], np.nan, 0.0, np.nan
+    log[4], log[5], log[6], log[7], log[8] = max(senders, 0), row[OPERATION], np.nan, 0.0, np.nan
     scaled.counts[LOADS_USED] = entry + 1
 
 
@@ -152,7 +200,7 @@ def begin_again(state, scaled, router, chooser, m, now_s):
         orphan = np.int64(-1)
         for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
             row = scaled.rows[router.members[k]]
-            loading = is_loading(row) and row[TIER] == MULTICAST_TIER
+            loading = is_loading(row) and row[TIER] == MULTICAST_TIER and row[FROM_HOSTS] == 0
             earlier = orphan < 0 or row[OPERATION] < orphan
             if loading and earlier and sources_of(scaled, router, m, row[OPERATION]) == 0:
                 orphan = row[OPERATION]
@@ -161,7 +209,7 @@ def begin_again(state, scaled, router, chooser, m, now_s):
         if not break_lanes(state, scaled, router, chooser, m, orphan, np.int64(-1), now_s):
             return False
         look_up(state, scaled, m, now_s)
-        begin_loads(scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
+        begin_loads(state, scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
 
 
 @inner_kernel

@@ -55,7 +55,7 @@ def grow(state, scaled, router, chooser, m, need, now_s):
         count = _choose(state, scaled, j, count, now_s)
     if count == 0:
         return True
-    begin_loads(scaled, router, m, count, now_s)
+    begin_loads(state, scaled, router, m, count, now_s)
     for i in range(count):
         j = scaled.lists[TARGETS, i]
         if scaled.times[j, READY_S] <= now_s and not come_up(state, scaled, router, chooser, j, now_s):

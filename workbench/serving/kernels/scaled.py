@@ -32,6 +32,7 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     models = np.zeros((m, at.MODEL_SIZE), np.int64)
     for column, values in enumerate((kind, low, high, up_ticks, down_ticks, down_step, source)):
         models[:, column] = values
+    models[:, at.MEMORY_FIRST], models[:, at.HOSTS_SEND] = scaling.memory_first, scaling.hosts_send
     reals = np.column_stack([control_s, fixed_s, size, ttl_s, keep_s, par])
     counts = np.zeros(at.COUNTS_SIZE, np.int64)
     counts[at.TICK], counts[at.TICKING] = 1, 1
@@ -45,10 +46,22 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     for by, begin, where, count in ((at.AT_PLACE, at.PLACE_AT, place, places), (at.AT_HOST, at.HOST_AT, host, hosts)):
         lists[by, :n] = np.argsort(where, kind="stable")
         lists[begin, : count + 1] = np.searchsorted(np.sort(where), np.arange(count + 1))
-    used_s = np.where((cached == 1) & (size <= room[:, None]), 0.0, np.nan)
+    fits = size <= room[:, None]
+    used_s = np.where((cached == 1) & fits, 0.0, np.nan)
+    used_s[(scaling.pinned == 1) & fits] = np.inf
     scaled = Scaled(
         rows=rows, times=times, hosts=nodes, used_s=used_s, models=models, reals=reals,
-        multicast=_multicast(multicast_s, scaling.piped_s, scaling.piped_with, scaling.switch_whole),
+        multicast=_multicast(
+            *(
+                np.concatenate([local[:, None], sent], axis=1)
+                for local, sent in (
+                    (scaling.local_s, multicast_s),
+                    (scaling.local_piped_s, scaling.piped_s),
+                    (scaling.local_with, scaling.piped_with),
+                )
+            ),
+            scaling.switch_whole,
+        ),
         samples=np.zeros((scrape + 1, m, at.SAMPLE_SIZE), np.int64),
         wants=np.zeros((max(up_ticks.max(), down_ticks.max()), m), np.int64),
         counts=counts, clock=clock, lists=lists,
@@ -60,7 +73,7 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
 
 
 def _multicast(copied_s: np.ndarray, piped_s: np.ndarray, piped_with: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """What multicasts take, float64[M, S, K, K, 3]; pipelines that form no sooner than they would end are left out."""
+    """What multicasts take, float64[M, S + 1, K, K, 3]; pipelines that form no sooner than they end are left out."""
     whole, at_once = whole[:, None, None, None] == 1, np.tri(copied_s.shape[-1]) == 1  # target i of k + 1, i to k
     last_s = np.where(at_once, copied_s, 0).max(axis=-1, keepdims=True)
     ready_s = np.where(whole, last_s, copied_s)

@@ -14,7 +14,9 @@ ON_SSD = 7
 """Whether its weights are being read from SSD."""
 PIPELINE = 8
 """The number, within the operation, of the pipeline that it is to be a member of, or is; -1 for none."""
-ROW_SIZE = 9
+FROM_HOSTS = 9
+"""Whether its weights are sent from memories of hosts, which no failure of a row ends."""
+ROW_SIZE = 10
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
@@ -36,8 +38,8 @@ bytes/s that one read gets at most."""
 HOST_SIZE = 5
 
 # One model; int64 and float64.
-KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED = range(8)
-MODEL_SIZE = 8
+KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
+MODEL_SIZE = 10
 CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, PAR = 0, 1, 2, 3, 4, 5
 MODEL_REALS_SIZE = 13
 
@@ -55,7 +57,7 @@ TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(
 the next member of a pipeline is ready."""
 CLOCK_SIZE = 6
 
-# What a multicast takes, for each target.
+# What a multicast takes, for each target; from no source, what loads from the memories of hosts take together.
 COPIED_S, PIPED_S, PIPED_WITH = 0, 1, 2
 """Seconds until it has its copy, and until it is in a pipeline (infinity for never); the number of that pipeline."""
 
@@ -74,11 +76,12 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 9], float64[N, 15].
+        rows, times: int64[N, 10], float64[N, 15].
         hosts: float64[H, 5].
-        used_s: float64[H, M], when the weights in a host's memory were used last; NaN where they are not there.
-        models, reals: int64[M, 8], float64[M, 13].
-        multicast: float64[M, S, K, K, 3].
+        used_s: float64[H, M], when the weights in a host's memory were used last; NaN where they are not there, and
+            infinity where they never leave.
+        models, reals: int64[M, 10], float64[M, 13].
+        multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[scrape + 1, M, 5], ring of the last loads.
         wants: int64[W, M], ring of the last bounded decisions.
         counts, clock: int64[9], float64[6].

@@ -95,11 +95,14 @@ def test_a_hybrid_changes_what_it_says_and_no_longer_names_that_source():
     assert mixed.sources["path"] == mixed.sources["dispatch"] == "given in code"
     assert mixed.sources["schedule"] == find_system("nccl").sources["schedule"]
     assert wb.system("nccl") is find_system("nccl")
+    assert mixed.name == "nccl with own provisioning, dispatch, path, keep_s and 1 more"
+    assert wb.system("nccl", keep_s=1, name="mine").name == "mine"
 
 
 def test_an_artifact_differs_where_the_paper_says_otherwise():
     blitz = wb.system("serverlessllm", variant="artifact", tick_s=1.0)
     assert (blitz.variant, blitz.cache_ttl_s, blitz.tick_s) == ("artifact", 30, 1)
+    assert blitz.name == "serverlessllm@blitzscale, artifact with own tick_s"
     assert blitz.sources["cache_ttl_s"] == "serverlessllm@blitzscale's artifact"
     assert blitz.sources["tick_s"] == "given in code"
     assert wb.system("serverlessllm", variant="artifact", cache_ttl_s=7).cache_ttl_s == 7

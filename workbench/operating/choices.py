@@ -8,7 +8,7 @@ import polars as pl
 from workbench.errors import UnknownName, UserError
 from workbench.operating.scaling_rule import RULES
 from workbench.operating.scaling_systems import SCALING_SYSTEMS
-from workbench.operating.system_record import System
+from workbench.operating.system_record import CHOICES, System
 from workbench.records import shown
 from workbench.serving import ROUTES
 from workbench.serving.policy.scalers import PARAMETERS, SCALERS
@@ -75,7 +75,8 @@ def find_system(system: str | System) -> System:
 
 
 def system(given: str | System, /, **changes: Any) -> System:
-    """A system by name, with some of its choices changed; `.choices` shows them all with their sources.
+    """A system by name, with some of its choices changed, which its own name then says unless it is given another one;
+    `.choices` shows them all with their sources.
 
     Parameters:
         given: a name of `wb.systems()`, or a system.
@@ -85,7 +86,12 @@ def system(given: str | System, /, **changes: Any) -> System:
     30.0
     """
     found = find_system(given)
-    return found.replaced(**changes) if changes else found
+    if not changes:
+        return found
+    own = [field for field in changes if field in CHOICES]
+    name = found.name + (", artifact" if changes.get("variant") == "artifact" else "")
+    name += f" with own {listed(own, 4)}" if own else ""
+    return found.replaced(**{"name": name} | changes)
 
 
 def systems() -> pl.DataFrame:

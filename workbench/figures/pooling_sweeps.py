@@ -1,10 +1,10 @@
 """Attainment of pools against models, rate and settings: one curve a system, with its range over runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import polars as pl
 
-from workbench.catalogue.aegaeon import fig11
+from workbench.catalogue.aegaeon import fig11, fig12, fig13
 from workbench.catalogue.aegaeon.pools import AEGAEON, GOOD, MUX, PLUS, SLLM
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, published_marks
@@ -59,12 +59,13 @@ def attained(
     x_title: str,
     *,
     legend: bool,
+    told: Collection[str] = (),
 ):
     """A painter of one panel of curves of attainment.
 
     Parameters:
         labels: curves to draw, of the table `curve`. marks: published series -> label.
-        legend: whether curves have entries; published marks have none but in a panel with entries.
+        legend: whether curves have entries. told: labels whose published marks have entries.
     """
     table, metric = outcome.tables["curve"], outcome.parameters["metric"]
 
@@ -73,10 +74,9 @@ def attained(
             part = table.filter((pl.col("panel") == panel) & (pl.col("label") == label))
             made.add(*curve_with_range(part, "x", metric, label, palette, legend=legend), row=row)
         for trace in published_marks(outcome, palette, series=marks):
-            name = (
-                f"{marks[_series(trace, marks)]}: authors' simulator, rerun" if _series(trace, marks) else trace["name"]
-            )
-            made.add({**trace, "name": name, "showlegend": legend}, row=row)
+            label = marks.get(_series(trace, marks), "")
+            name = f"{label}: authors' simulator, rerun" if label else trace["name"]
+            made.add({**trace, "name": name, "showlegend": not label or label in told}, row=row)
         made.line(y=GOOD, row=row, color=GREY, dash="dot", width=1)
         made.x(row, title=x_title, rangemode="tozero").y(row, title=f"attainment ({metric})", range=[0, 1.05])
 
@@ -100,7 +100,9 @@ def systems(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     def one(name: str, x: str, title: str):
         first = panel == name or (panel is None and name == "a")
-        return attained(outcome, palette, name, labels, marks(name, x), title, legend=first)
+        return attained(
+            outcome, palette, name, labels, marks(name, x), title, legend=first, told=LABELS if first else ()
+        )
 
     painters = {
         "a": ("0.1 requests per s and model", one("a", "models", "models")),
@@ -108,3 +110,43 @@ def systems(outcome: Outcome, panel: str | None = None) -> Canvas:
         "c": ("40 models", one("c", "rate per model in 1/s", "requests per s and model")),
     }
     return stack("Models that 16 GPUs serve", painters, panel)
+
+
+def longer(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Aegaeon Figure 12: attainment against models with prompts, and outputs, twice as long."""
+    palette, known = Palette(LABELS), outcome.tables["curve"]["label"].unique().to_list()
+    labels = [label for label in LABELS if label in known]
+    painters = {}
+    for name, (rate, prompt, _) in fig12.PANELS.items():
+        words = "prompts" if prompt > 1 else "outputs"
+        first = panel == name or (panel is None and name == "a")
+        painters[name] = (
+            f"{words} twice as long, {rate:g} requests per s and model",
+            attained(outcome, palette, name, labels, {}, "models", legend=first),
+        )
+    return stack("Longer prompts and outputs", painters, panel)
+
+
+def _told(panel: str, first: bool) -> tuple[str, ...]:
+    """Whose marks a panel explains: ServerlessLLM was rerun for the last one only."""
+    return (*((fig11.SIMULATED,) if first else ()), *((SLLM,) if panel == "c" else ()))
+
+
+def strict(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Aegaeon Figure 13: attainment of stricter promises against models."""
+    palette, known = Palette(LABELS), outcome.tables["curve"]["label"].unique().to_list()
+    labels = [label for label in LABELS if label in known]
+    series = set(outcome.published["series"])
+    painters = {}
+    for name, scale in fig13.SCALES.items():
+        marks = {
+            f"panel {name} rerun: attainment at SLO x {scale:g}, {system}, x = models": label
+            for system, label in {AEGAEON: fig11.SIMULATED, SLLM: SLLM}.items()
+        }
+        marks = {text: label for text, label in marks.items() if text in series}
+        first = panel == name or (panel is None and name == "a")
+        painters[name] = (
+            f"{10 * scale:g} s to the first token, {100 * scale:g} ms between tokens",
+            attained(outcome, palette, name, labels, marks, "models", legend=first, told=_told(name, first)),
+        )
+    return stack("Stricter promises, 0.1 requests per s and model", painters, panel)

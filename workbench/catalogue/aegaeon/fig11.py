@@ -37,7 +37,9 @@ RATE = Assumption("weights load at 0.625 of 64 GB/s", {"variant": "simulator"})
 CUT = Assumption(
     "requests of a model end with the nominal number, as the artifact's generator has it", {"arrivals": "poisson"}
 )
-BASE = Assumption("both ServerlessLLM load weights at 16 GB/s and step as on an H100", {"baselines": "paper"})
+BASES = tuple(
+    Assumption("both ServerlessLLM load weights at 16 GB/s", {"baseline_bytes_per_s": rate}) for rate in (8e9, 40e9)
+)
 DRAWN = "the traces are drawn anew, with log-normal lengths of the same mean and median as those rerun"
 FEW = "ours is the mean over 400 models, theirs one draw of fewer"
 THEIRS = "the curves of both ServerlessLLM come from the authors' simulator, says their artifact, so ours do"
@@ -83,7 +85,7 @@ def _order(panel: str, models: str) -> Ordering:
             note=DRAWN,
             assumptions=(CUT,),
         ),
-        Match(note=DRAWN, assumptions=(CUT, BASE)),
+        Match(note=DRAWN, assumptions=(CUT, *BASES)),
     ),
     orderings=(_order("a", "64"), _order("b", "48")),
     agrees=(
@@ -103,15 +105,7 @@ def fig11(
     mux: Annotated[
         str, Par("MuxServe's models", choices=("all 7B", "mix"), status="published", source="artifact MuxServe/: 7B")
     ] = "all 7B",
-    baselines: Annotated[
-        str,
-        Par(
-            "Both ServerlessLLM run as in the",
-            choices=pools.VARIANTS,
-            status="published",
-            source="artifact README: both curves come from its simulator",
-        ),
-    ] = "simulator",
+    baseline_bytes_per_s: pools.BaselineRate = 16e9,
 ) -> dict[str, pl.DataFrame]:
     """Attainment by four definitions against models and rate, where it falls below 90 %, and the realised rates.
 
@@ -122,9 +116,7 @@ def fig11(
     axes = _axes(context)
     if context.backend == "analytic":
         return {"curve": _paces(context, axes, cluster, variant, quota_s, prefill)}
-    rows = ((AEGAEON, AEGAEON, variant), (SIMULATED, AEGAEON, "simulator"), (SLLM, SLLM, baselines),
-            (PLUS, PLUS, baselines))  # fmt: skip
-    curves = [Curve(panel, *row) for panel in "abc" for row in rows]
+    curves = [curve for panel in "abc" for curve in systems(panel, variant, baseline_bytes_per_s)]
     curves.append(Curve("a", MUX, MUX, "paper", {"only": "qwen2.5-7b" if mux == "all 7B" else ""}))
     curves.append(Curve("a40", FASTER, AEGAEON, "simulator", {"switch": ByRate(bytes_per_s=40e9)}))
     table = sweep(context, [curve for curve in curves if curve.panel in axes], axes, common)
@@ -134,9 +126,23 @@ def fig11(
     realised = _realised(context, arrivals)
     known = [*_known(table, metric), *_rules(context, cluster, mux)]
     known += [(REALISED, row["x"], row["share"], "1") for row in realised.to_dicts()]
-    most = most_batches(_usual(context, cluster, variant)[0], USUAL_SWITCH_S, Turns(quota_s=quota_s))
+    most = most_batches(usual(context, cluster, variant)[0], USUAL_SWITCH_S, Turns(quota_s=quota_s))
     known.append(("batches per decode GPU by the quota formula", "TBT 0.1 s", most, "1"))
     return {"curve": table, "realised": realised, "headline": told(known)}
+
+
+def systems(
+    panel: str, variant: str, baseline_bytes_per_s: float, options: Mapping[str, Any] | None = None
+) -> list[Curve]:
+    """Aegaeon as asked and as in the authors' simulator, both ServerlessLLM as there, in a panel."""
+    options = options or {}
+    loads = {"switch": ByRate(bytes_per_s=baseline_bytes_per_s), **options}
+    return [
+        Curve(panel, AEGAEON, AEGAEON, variant, options),
+        Curve(panel, SIMULATED, AEGAEON, "simulator", options),
+        Curve(panel, SLLM, SLLM, "simulator", loads),
+        Curve(panel, PLUS, PLUS, "simulator", loads),
+    ]
 
 
 def _axes(context: Context) -> dict[str, Axis]:
@@ -190,7 +196,7 @@ def _rules(context: Context, cluster: str, mux: str) -> list[tuple[str, object, 
     ]
 
 
-def _usual(context: Context, cluster: str, variant: str) -> tuple[float, float]:
+def usual(context: Context, cluster: str, variant: str) -> tuple[float, float]:
     """Step and switch time of the mix on average: one request of 850 tokens of context."""
     made = pools.models_on(context, 10, cluster, variant).values()
     switch = pools.pooling_on(context.cluster(cluster), variant).switch
@@ -202,7 +208,7 @@ def _paces(
     context: Context, axes: Mapping[str, Axis], cluster: str, variant: str, quota_s: float, prefill: int
 ) -> pl.DataFrame:
     """1/α where it is below 1, at the steady load: what the pace alone allows, were there no wait for a first turn."""
-    step_s, switch_s = _usual(context, cluster, variant)
+    step_s, switch_s = usual(context, cluster, variant)
     output, decode = float(facts().lengths.output_mean), context.cluster(cluster).accelerators - prefill
     rows: list[dict[str, Any]] = []
     for panel, axis in axes.items():

@@ -38,6 +38,18 @@ Arrivals = Annotated[
     str,
     Par("Arrivals", choices=("artifact", "poisson"), status="published", source="artifact aegaeon/workload.py"),
 ]
+BaselineRate = Annotated[
+    float,
+    Par(
+        "Both ServerlessLLM load weights at",
+        "bytes/s",
+        low=4e9,
+        high=64e9,
+        log=True,
+        status="published",
+        source="artifact aegaeon/sim, where its README says both curves come from: 16 GB/s",
+    ),
+]
 Prefill = Annotated[
     int, Par("Prefill instances of 16", low=2, high=14, step=2, status="published", source=f"{PAPER} §7.2: 6")
 ]

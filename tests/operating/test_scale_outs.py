@@ -179,8 +179,8 @@ def test_transfers_and_links_by_hand():
     assert run.transfers.drop("bytes", "kind", "version").rows() == [
         (101.0, 105.0, "SSD of host 0", "instance 0", -1, "default", "ssd"),
         (101.0, 105.0, "SSD of host 0", "instance 1", -1, "default", "ssd"),
-        (107.0, 109.0, "2 instances", "instance 2", -1, "default", "multicast"),
-        (107.0, 109.0, "2 instances", "instance 3", -1, "default", "multicast"),
+        (107.0, 109.0, "2 senders", "instance 2", -1, "default", "multicast"),
+        (107.0, 109.0, "2 senders", "instance 3", -1, "default", "multicast"),
     ]
     assert set(run.transfers["bytes"]) == {float(WEIGHTS)}
     assert run.links.rows() == [

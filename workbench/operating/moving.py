@@ -8,15 +8,9 @@ import polars as pl
 from workbench.profiles import Cluster
 from workbench.serving import Run, Scenario
 from workbench.serving.model.allocating import end_of
+from workbench.serving.model.kv_tables import LINKS, TRANSFERS
 from workbench.serving.policy.scalers import DRAM_TIER, MULTICAST_TIER, SSD_TIER, TIERS_BY_NUMBER
 
-TRANSFERS = {
-    "start_s": pl.Float64, "end_s": pl.Float64, "source": pl.String, "target": pl.String, "block": pl.Int64,
-    "bytes": pl.Float64, "kind": pl.String, "model": pl.String, "version": pl.Int64, "path": pl.String,
-}  # fmt: skip
-LINKS = {
-    "start_s": pl.Float64, "end_s": pl.Float64, "link": pl.String, "kind": pl.String, "bytes_per_s": pl.Float64,
-}  # fmt: skip
 WHOLE = -1
 """Stands in the column `block` for all of them together."""
 MOVING = (DRAM_TIER, SSD_TIER, MULTICAST_TIER)
@@ -72,13 +66,13 @@ def weight_transfers(run: Run, scenario: Scenario) -> pl.DataFrame:
     """Every load as one transfer of all its weights (block -1): `start_s, end_s, source, target, block, bytes, kind,
     model, version, path`.
 
-    A source is a host's memory, its SSDs, or how many instances of the model sent; a load that was lost, or had not
-    ended with the run, has no end, and brought 0 bytes. The path is the tier that `scaleouts` names.
+    A source is a host's memory, its SSDs, or how many instances or hosts sent together; a load that was lost, or had
+    not ended with the run, has no end, and brought 0 bytes. The path is the tier that `scaleouts` names.
     """
     loads = loads_of(run, scenario)
     places = {DRAM_TIER: "memory of host {}", SSD_TIER: "SSD of host {}"}
     source = [
-        places[tier].format(host) if tier in places else f"{count} instance{'' if count == 1 else 's'}"
+        places[tier].format(host) if tier in places else f"{count} sender{'' if count == 1 else 's'}"
         for tier, host, count in zip(loads.tier.tolist(), loads.host.tolist(), loads.sources.tolist(), strict=True)
     ]
     columns = {

@@ -99,14 +99,16 @@ class Run(Record):
 
     @cached_property
     def transfers(self) -> pl.DataFrame:
-        """Every load of weights as it moved: `start_s, end_s, source, target, block, bytes, kind, model, version,
-        path`; none where the number of instances stays. Block -1 is all of them."""
-        return weight_transfers(self.served, self.scenario)
+        """Every load of weights (block -1 is all of them) and every KV cache that was sent, by start: `start_s, end_s,
+        source, target, block, bytes, kind, model, version, path`."""
+        parts = [weight_transfers(self.served, self.scenario), self.served.transfers]
+        return pl.concat(parts).sort("start_s", maintain_order=True)
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """How fast each link ran: `start_s, end_s, link, kind, bytes_per_s`; empty like `transfers`."""
-        return weight_links(self.served, self.scenario)
+        """How fast each link ran for them: `start_s, end_s, link, kind, bytes_per_s`."""
+        parts = [weight_links(self.served, self.scenario), self.served.links]
+        return pl.concat(parts).sort("start_s", maintain_order=True)
 
     def token_times(self, request_ids: Sequence | None = None) -> pl.DataFrame:
         """When each token came: `request_id, token, time_s`, of some requests or of all."""
@@ -153,7 +155,7 @@ class Run(Record):
         gaps = gaps_around_scale_outs(self.served)
         found = {
             "scaleouts": float(self.scaleouts.height),
-            "weight_bytes": float(self.transfers["bytes"].sum()),
+            "weight_bytes": float(self.scaleouts["bytes"].sum()),
             "weight_bandwidth_share": bandwidth_share(self.served, self.scenario, self.cluster),
         }
         for name, gaps_s in (("scaling", gaps.during_s), ("steady", gaps.outside_s)):

@@ -10,7 +10,7 @@ from workbench.catalogue.chains import overall, testbed
 from workbench.catalogue.chains.common import Draws, mean_of
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
-from workbench.catalogue.judging import Draft
+from workbench.catalogue.judging import Draft, Ours
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, Assumption, Match, Ordering, experiment
 from workbench.chains import (
@@ -59,6 +59,7 @@ OURS = {
 }
 """Settings of the reference values: draws, contention, compute of the slices, FLOP of a block."""
 OUR_METRICS = {"mean response": "response mean", "P95 response": "response P95", "mean service": "service mean"}
+NOMINAL, SLOWED = tuple(OURS)[:2]
 FEW_FLOP = "contention, F=.405, 120/80 TFLOPS, 5 draws"
 MODELLED = {
     (text, system): f"{text}, {system}{', c=35' if system == PROPOSED else ''}".replace(
@@ -115,6 +116,39 @@ def _percentages(draft: Draft) -> list[Verdict]:
     ]
 
 
+def _reversed(draft: Draft) -> list[Verdict]:
+    """The order of Table 1 under the published model of service, and with jobs that slow each other down."""
+    numbers = Ours(draft.tables)
+    seconds = {
+        (name, x): numbers(MODELLED["mean response", name], x)[0]
+        for name in (WHOLE, PROPOSED)
+        for x in (NOMINAL, SLOWED)
+    }
+    if not all(seconds.values()):
+        return []
+    mean = {key: sum(values) / len(values) for key, values in seconds.items()}
+    held = mean[PROPOSED, NOMINAL] < mean[WHOLE, NOMINAL]
+    reason = (
+        "Assumed here: service takes the same time however many jobs a server holds, as the paper's model has it; with "
+        f"jobs that slow each other down it is {mean[PROPOSED, SLOWED]:.3g} against {mean[WHOLE, SLOWED]:.3g} s, "
+        f"{1 - mean[PROPOSED, SLOWED] / mean[WHOLE, SLOWED]:.0%} less instead of the printed 27 %. Whole models are "
+        "among the placements that GBP-CR makes (c up to 24), so by that model the best c cannot lose to them"
+    )
+    return [
+        Verdict(
+            claim="chains beat whole models when service takes its nominal time",
+            published="Proposed 7.3 s, JFFC only 10 s",
+            ours=f"{mean[PROPOSED, NOMINAL]:.3g} against {mean[WHOLE, NOMINAL]:.3g} s",
+            strength="ordering",
+            verdict="not comparable" if not draft.comparable else "reproduced" if held else "differs",
+            reason=reason if draft.comparable else draft.reason,
+            mode=draft.mode,
+            seeds=draft.seeds,
+            trace=draft.trace,
+        )
+    ]
+
+
 _CONTENTION = Assumption("jobs slow each other down on a server, as PETALS does not batch them", {"contention": False})
 
 
@@ -163,7 +197,7 @@ _CONTENTION = Assumption("jobs slow each other down on a server, as PETALS does 
             assumptions=(_CONTENTION,),
         ),
     ),
-    judges=(_percentages,),
+    judges=(_percentages, _reversed),
     agrees=(
         Agree("mean seconds of the same requests", "twins", ("system", "metric"), "seconds",
               {("compiled", "simpy"): (-1e-9, 1e-9)}),

@@ -12,6 +12,7 @@ _FACE = (
     "accelerators",
     "browse",
     "capacity",
+    "claims",
     "cluster",
     "clusters",
     "compare",

@@ -13,6 +13,7 @@ from workbench.catalogue import published as facts
 from workbench.catalogue import running, spec, storing, sweeping
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
+from workbench.errors import UnknownName
 from workbench.figures.whole import WholeTable
 from workbench.results import agreement_table, verdict_table
 
@@ -266,6 +267,25 @@ def load(path: str | Path) -> Result | operating.Run:
     if isinstance(path, str | Path) and operating.is_saved_run(path):
         return operating.load_run(path)
     return Result(storing.load(path))
+
+
+def claims(paper: str = "") -> pl.DataFrame:
+    """What is commonly said about the papers, whether it is so, and the experiment that shows it.
+
+    Parameters:
+        paper: one paper's claims, all when empty.
+
+    Raises:
+        UnknownName: no such paper.
+
+    >>> claims("lambdascale")["reading"][0]
+    'false'
+    """
+    table = facts.claims()
+    if paper and paper not in table["paper"]:
+        raise UnknownName("paper", paper, table["paper"].unique(maintain_order=True).to_list())
+    shown = table.filter(paper=paper).drop("paper") if paper else table
+    return WholeTable(shown.drop("source") if paper else shown)
 
 
 def browse(paper: str):

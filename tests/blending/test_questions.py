@@ -9,7 +9,7 @@ from scipy.optimize import brentq, linprog
 
 from workbench.blending.model.bounds import bounds, phases
 from workbench.blending.model.costs import Engine
-from workbench.blending.model.density import request_density
+from workbench.blending.model.density import Density, request_density
 from workbench.blending.model.disaggregated import Halves, disaggregated_s
 from workbench.blending.model.estimating import estimate
 from workbench.blending.model.interference import facts, hull, nanoflow_slopes, slopes
@@ -23,10 +23,11 @@ from workbench.errors import InputError
 
 
 @pytest.mark.parametrize("prompt", [1, 121, 496, 2508])
-def test_where_a_request_turns_memory_bound(prompt):
+@pytest.mark.parametrize("about", [Density(), Density(attention=True, weights=True)])
+def test_where_a_request_turns_memory_bound(prompt, about):
     costs = llama_costs()
-    searched = brentq(lambda output: request_density(prompt, output, costs) - 1, 1e-3, 1e6)
-    assert memory_bound_output(prompt, costs) == pytest.approx(searched)
+    searched = brentq(lambda output: request_density(prompt, output, costs, about) - 1, 1e-3, 1e6)
+    assert memory_bound_output(prompt, costs, about) == pytest.approx(searched)
 
 
 @pytest.mark.parametrize(("density", "tokens"), [(1.4, 800), (0.9, 515)])

@@ -126,6 +126,14 @@ def test_another_model_gets_another_mix(name):
     )
 
 
+def test_a_mix_without_a_sharer():
+    found = mix("burstgpt-like", 1.0, None, 40_000, llama_costs(), np.random.default_rng(1))
+    assert found.counts["MMLU"] == 0
+    assert found.density == pytest.approx(1.0, rel=0.01)
+    none = mix("burstgpt-like", 1.0, None, 40_000, llama_costs(), np.random.default_rng(1), main_shared=0)
+    assert none.sharing < 1e-3 < found.sharing
+
+
 def test_a_mix_lies_between_its_sources():
     with pytest.raises(UserError, match="choose values between theirs"):
         mix("wildchat-like", 5.0, 0.2, 20_000, llama_costs(), np.random.default_rng(1))

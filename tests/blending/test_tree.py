@@ -7,6 +7,7 @@ from blending_cases import llama_costs, prompts_of, random_pool, trie_edges
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.blending.kernels.lookup import index_tree, longest_match
 from workbench.blending.model.density import Density
 from workbench.blending.model.estimating import estimate
 from workbench.blending.model.prompts import checked_pool, pool_of_requests, pool_of_tokens
@@ -54,6 +55,22 @@ def test_what_a_request_shares_is_its_longest_prefix_in_common(prompts):
         others = [other for place, other in enumerate(prompts) if place != index]
         common = [sum(1 for k in range(len(prompt)) if prompt[: k + 1] == other[: k + 1]) for other in others]
         assert tree.inherited[index] == max(common, default=0)
+
+
+@given(PROMPTS, st.lists(st.integers(0, 2), max_size=9))
+def test_a_lookup_finds_the_deepest_node_on_a_prompts_way(prompts, asked):
+    pool = pool_from(prompts)
+    tree = tree_of(pool)
+    table = index_tree(pool.symbols, tree.parent, tree.begin, tree.length)
+    symbols = np.array([*pool.symbols, *asked], np.int64)
+    found = longest_match(symbols, pool.symbols.size, symbols.size, tree.begin, tree.length, *table)
+    paths = {
+        node: prompts[min(who for who in tree.request[node : tree.last[node]] if who >= 0)][: tree.depth[node]]
+        for node in range(tree.parent.size)
+    }
+    reached = [tree.depth[node] for node, path in paths.items() if asked[: len(path)] == path]
+    assert tree.depth[found] == max(reached)
+    assert paths[found] == asked[: tree.depth[found]]
 
 
 @given(PROMPTS, st.booleans(), st.booleans())

@@ -1,7 +1,7 @@
 """Who is admitted, and what admission costs the pool."""
 
 from workbench.blending.kernels.flights import ALL, insert_row, peak, peak_with
-from workbench.blending.kernels.layout import BY_CAP, LEFT, RIGHT, SINGLE
+from workbench.blending.kernels.layout import BY_CAP, FEEDBACK, LEFT, RIGHT, SINGLE
 from workbench.blending.kernels.prefixes import IDLE, OLDEST, SHARED, drop_oldest, missing_tokens, unused_tokens, use
 from workbench.blending.kernels.state import (
     ADMITTED,
@@ -23,7 +23,7 @@ from workbench.blending.kernels.state import (
     TODO,
     UNIT,
 )
-from workbench.blending.policy.balance import in_flight, memory_split, prefill_tokens_per_step
+from workbench.blending.policy.balance import in_flight, lasting_split, memory_split, prefill_tokens_per_step
 from workbench.jit import inner_kernel
 
 
@@ -35,6 +35,10 @@ def split_pool(order, rules, state):
     if left == number[UNIT + LEFT] and right == number[UNIT + RIGHT]:
         return
     number[UNIT + LEFT], number[UNIT + RIGHT] = left, right
+    if rules.scan == FEEDBACK:
+        share = lasting_split(float(rules.capacity), rules.heavy_share, order.density[left], rules.density)
+        number[MEMORY + RIGHT] = int(share)
+        return
     shares = memory_split(float(rules.capacity), order.density[left], order.density[right], rules.density)
     for side in range(2):
         unit = number[UNIT + side]

@@ -65,6 +65,7 @@ class Rules(NamedTuple):
         cap: KV tokens up to which BY_CAP admits.
         retain: whether prefixes that nobody uses stay until their room is needed.
         density: compute over memory time of all requests.
+        heavy_share: share of the estimated KV reads that units below that density make.
         compute_left, kv_left: estimated tokens to compute and KV tokens to read by all requests.
         patience: a request of the left end that has made so many times its expected output counts to the right one.
     """
@@ -76,6 +77,7 @@ class Rules(NamedTuple):
     cap: int
     retain: bool
     density: float
+    heavy_share: float
     compute_left: float
     kv_left: float
     patience: float

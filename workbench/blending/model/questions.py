@@ -3,23 +3,25 @@
 import numpy as np
 
 from workbench.blending.model.costs import Costs
+from workbench.blending.model.density import PLAIN, Density
 from workbench.blending.policy import overlapped_s
 from workbench.records import positive
 
 
-def memory_bound_output(prompt, costs: Costs):
+def memory_bound_output(prompt, costs: Costs, about: Density = PLAIN):
     """Output tokens beyond which a request with this prompt is memory-intensive: the root of ρ = 1.
 
-    With b KV tokens read in the time of one token computed, b (p + d) = p d + d^2 / 2, so
-    d = b - p + sqrt((b - p)^2 + 2 b p).
+    With b KV tokens read in the time of one token computed, b (p + k p^2 + d) = p d + d^2 / 2, so
+    d = b - p + sqrt((b - p)^2 + 2 b (p + k p^2)), where k is the attention of a prompt if it is counted.
 
     Parameters:
         prompt: prompt tokens, a number or an array.
         costs: of model and accelerator.
+        about: what counts.
     """
-    prompt = np.asarray(prompt, dtype=float)
-    rest = costs.balance - prompt
-    return rest + np.sqrt(rest**2 + 2 * costs.balance * prompt)
+    prompt, balance = np.asarray(prompt, dtype=float), about.balance(costs)
+    rest = balance - prompt
+    return rest + np.sqrt(rest**2 + 2 * balance * (prompt + about.pair_weight(costs) * prompt**2))
 
 
 def balanced_tokens(density, costs: Costs):

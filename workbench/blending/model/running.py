@@ -128,16 +128,18 @@ def lowered(
     own = tree.tokens[tree.leaf]
     served = order.request
     compute, reads = _left(pool, tree, estimates, served)
+    density = compute * costs.balance / reads.sum()
+    heavy = float(reads[order.density[order.unit] < density].sum() / reads.sum())
     rules = Rules(
         scan=SCANS[scan], batch=batch, capacity=capacity, admission=BY_CAP if scan == "open" else BY_PEAK,
-        cap=int(cap * capacity), retain=bool(retain), density=compute * costs.balance / reads, compute_left=compute,
-        kv_left=reads, patience=0.0 if scan == "single" else float(patience),
+        cap=int(cap * capacity), retain=bool(retain), density=density, heavy_share=heavy,
+        compute_left=compute, kv_left=float(reads.sum()), patience=0.0 if scan == "single" else float(patience),
     )  # fmt: skip
     return Jobs(pool.prompt, pool.output, expected, parent, own), Nodes(tree.parent, tree.tokens), order, rules
 
 
-def _left(pool: Pool, tree: Tree, estimates: Estimates, served: np.ndarray) -> tuple[float, float]:
-    """Tokens that the served requests compute, every prefix once, and KV tokens that they read, estimated."""
+def _left(pool: Pool, tree: Tree, estimates: Estimates, served: np.ndarray) -> tuple[float, np.ndarray]:
+    """Tokens that the served requests compute, every prefix once, and KV tokens that each reads, estimated."""
     used = np.zeros(tree.parent.size, bool)
     used[tree.parent[tree.leaf[served]]] = True
     waiting = np.flatnonzero(used)
@@ -149,8 +151,7 @@ def _left(pool: Pool, tree: Tree, estimates: Estimates, served: np.ndarray) -> t
     own = pool.prompt[served] - tree.inherited[served]
     output = estimates.output[served]
     compute = float(tree.tokens[used].sum() + own.sum() + output.sum())
-    reads = float((pool.prompt[served] * output + estimates.square[served] / 2).sum())
-    return compute, reads
+    return compute, pool.prompt[served] * output + estimates.square[served] / 2
 
 
 def result_of(order: Order, log: np.ndarray, rows: np.ndarray, swaps: int) -> Run:

@@ -117,6 +117,10 @@ class LengthModel(Record):
         """Names of real traces that lengths are taken from: none."""
         return ()
 
+    def sharing(self, tokens: int) -> "LengthModel":
+        """The same with another prefix that all requests of a group share; their own tokens stay as they are."""
+        return self.model_copy(update={"shared_tokens": Fact(value=tokens, status="user", source="set for this run")})
+
     def draw(self, count: int, rng: np.random.Generator) -> Drawn:
         """Lengths of `count` requests."""
         if self.rank_correlation is None:
@@ -144,12 +148,18 @@ class LengthModel(Record):
 
 
 class TraceLengths(Record):
-    """Lengths drawn from a real trace, or a stand-in under its own name; nothing is shared."""
+    """Lengths drawn from a real trace, or a stand-in under its own name; only a prefix put in front is shared.
+
+    Attributes:
+        name: of the trace. prompt_tokens, output_tokens: int64[n], its lengths. origin: who publishes it.
+        shared: tokens of the prefix that is put in front of all prompts.
+    """
 
     name: str
     prompt_tokens: Any
     output_tokens: Any
     origin: str
+    shared: int = 0
 
     @property
     def label(self) -> str:
@@ -162,14 +172,13 @@ class TraceLengths(Record):
         return False
 
     @property
-    def shared(self) -> int:
-        """Prompt tokens that all requests share: none, a trace of lengths has no text."""
-        return 0
-
-    @property
     def traces(self) -> tuple[str, ...]:
         """Names of traces that lengths are taken from."""
         return (self.name,)
+
+    def sharing(self, tokens: int) -> "TraceLengths":
+        """The same with a prefix of so many tokens in front of all prompts."""
+        return self.model_copy(update={"shared": tokens})
 
     def draw(self, count: int, rng: np.random.Generator) -> Drawn:
         """Lengths of `count` of its requests, drawn with replacement."""

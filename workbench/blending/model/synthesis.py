@@ -51,25 +51,29 @@ class _Side(NamedTuple):
 
 
 def mix(
-    main: str, density: float, sharing: float, requests: int, costs: Costs, rng: np.random.Generator,
-    *, sharer: str = SHARER, heavy: str = HEAVY,
+    main: str, density: float, sharing: float | None, requests: int, costs: Costs, rng: np.random.Generator,
+    *, sharer: str = SHARER, heavy: str = HEAVY, main_shared: int | None = None,
 ) -> Mix:  # fmt: skip
     """A pool of `requests` with a density and a sharing ratio.
 
     Parameters:
         main: the compute source: the name of a length model, or of a trace whose lengths are drawn.
         density: (1 - s) Σ Comp / Σ Mem of the whole pool, at the rates of `costs`.
-        sharing: s, tokens that prefix hits can save over all prompt and output tokens.
+        sharing: s, tokens that prefix hits can save over all prompt and output tokens; None for no request of the
+            sharer, so that sharing is what comes out.
         requests: how many in all.
         costs: of model and accelerator; another model needs another mix.
         rng: draws the lengths.
         sharer, heavy: where sharing and memory time come from.
+        main_shared: tokens of the prefix that all requests of the compute source share, in place of its own number.
 
     Raises:
         UserError: no such mix exists.
     """
     density, requests = positive(density, "density"), whole(requests, "requests", FEWEST, MOST)
     sources = [source_named(name) for name in (main, sharer, heavy)]
+    if main_shared is not None:
+        sources[0] = sources[0].sharing(main_shared)
     first, second = (_side(source, requests, rng) for source in sources[:2])
     third = _side(sources[2], _enough(first, second, sources[2], density, sharing, requests, costs, rng), rng)
     sides = (first, second, third)
@@ -94,16 +98,15 @@ def _enough(first, second, heavy, density, sharing, requests, costs, rng) -> int
     trial = _side(heavy, 2_000, rng)
     per = [(side.compute[-1] / n, side.read[-1] / n, side.saved[-1] / n)
            for side, n in ((first, requests), (second, requests), (trial, 2_000))]  # fmt: skip
-    rows = np.array(
-        [[saved - sharing * compute for compute, _, saved in per],
-         [(1 - sharing) * compute * costs.balance - density * read for compute, read, _ in per],
-         [1.0, 1.0, 1.0]]
-    )  # fmt: skip
+    sharer = [0.0, 1.0, 0.0] if sharing is None else [saved - sharing * compute for compute, _, saved in per]
+    balance = [(compute - saved) * costs.balance - density * read for compute, read, saved in per]
+    rows = np.array([sharer, balance, [1.0, 1.0, 1.0]])
     wanted = np.linalg.solve(rows, [0.0, 0.0, float(requests)])
     if wanted.min() < 0:
         names = ", ".join(side.source.label for side in (first, second, trial))
+        ratio = "" if sharing is None else f" and a sharing ratio of {sharing:g}"
         raise UserError(
-            f"No mix of {names} has a density of {density:g} and a sharing ratio of {sharing:g}; "
+            f"No mix of {names} has a density of {density:g}{ratio}; "
             "a mix lies between its sources: choose values between theirs."
         )
     return min(int(ROOM * wanted[2]) + 50, requests)
@@ -117,11 +120,11 @@ def _totals(sides, counts, costs: Costs) -> tuple[float, float]:
     return (compute - saved) * costs.balance / read, saved / compute
 
 
-def _solve(sides, density: float, sharing: float, requests: int, costs: Costs) -> tuple[int, int, int]:
+def _solve(sides, density: float, sharing: float | None, requests: int, costs: Costs) -> tuple[int, int, int]:
     """Counts whose sums come nearest: for each number of videos the sharer's by bisection, then the videos'."""
 
     def with_heavy(heavy: int) -> tuple[int, int, int]:
-        low, high = 0, requests - heavy
+        low, high = 0, 0 if sharing is None else requests - heavy
         while low < high:
             middle = (low + high) // 2
             if _totals(sides, (requests - heavy - middle, middle, heavy), costs)[1] < sharing:

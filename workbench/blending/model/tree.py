@@ -19,7 +19,7 @@ class Tree(NamedTuple):
         tokens: int64[v], of the node's own segment. depth: int64[v], from the root to its end.
         request: int32[v], whose leaf it is, -1 for inner nodes.
         leaf: int32[n], the leaf of each request.
-        begin: int64[v], where the node's segment begins among the pool's symbols.
+        begin, length: int64[v], where the node's segment begins among the pool's symbols, and how many it has.
     """
 
     parent: np.ndarray
@@ -29,6 +29,7 @@ class Tree(NamedTuple):
     request: np.ndarray
     leaf: np.ndarray
     begin: np.ndarray
+    length: np.ndarray
 
     @property
     def edge_tokens(self) -> int:
@@ -60,9 +61,9 @@ def tree_of(pool: Pool) -> Tree:
     leaf = np.empty(pool.size, np.int32)
     inner = out_request >= 0
     leaf[out_request[inner]] = np.flatnonzero(inner)
-    starts = np.empty(count, np.int64)
-    starts[number] = begin[:count]
-    return Tree(out_parent, last, tokens, depth, out_request, leaf, starts)
+    starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
+    starts[number], lengths[number] = begin[:count], length[:count]
+    return Tree(out_parent, last, tokens, depth, out_request, leaf, starts, lengths)
 
 
 def sharing(pool: Pool, tree: Tree) -> float:

@@ -25,6 +25,20 @@ def memory_split(pool, left_density, right_density, root_density):
 
 
 @kernel
+def lasting_split(pool, heavy_share, left_density, root_density):
+    """The share of the right end while the left one stands in units above the density of all; all of it afterwards.
+
+    Parameters:
+        pool: KV tokens.
+        heavy_share: share of all KV reads that units below the density of all make. With the mean densities of both
+            kinds of units the equations of `memory_split` give just this share, and it holds from the first unit to the
+            last: memory that long requests were given for one unit's sake is not to be had back for the next.
+        left_density, root_density: of the left end's unit and of all requests.
+    """
+    return pool * heavy_share if left_density > root_density else pool
+
+
+@kernel
 def in_flight(memory, mean_held):
     """Requests that decode at once in a share of the pool, N_X: its tokens over the mean tokens that one holds."""
     return memory / mean_held

@@ -19,6 +19,7 @@ from workbench.blending.policy import (
     TILE,
     balanced_batch,
     in_flight,
+    lasting_split,
     memory_split,
     overlapped_s,
     predicted_peak,
@@ -127,6 +128,10 @@ class _Server:
             return
         self.units = units
         left, right = (order.density[unit] for unit in units)
+        if self.rules.scan == FEEDBACK:
+            lasting = lasting_split(float(self.rules.capacity), self.rules.heavy_share, left, self.rules.density)
+            self.share = [0, int(lasting)]
+            return
         shares = memory_split(float(self.rules.capacity), left, right, self.rules.density)
         self.share = [int(share) for share in shares]
         self.budget = [

@@ -1,0 +1,96 @@
+"""Figure 8: prefill and decode on accelerators of their own, beside one engine that does both."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import polars as pl
+
+from workbench.blending.model.disaggregated import disaggregated_s, halves
+from workbench.catalogue.blendserve.jobs import (
+    BLEND,
+    TRACES,
+    USUAL,
+    VLLM,
+    Rates,
+    Setup,
+    cite_sources,
+    costs_for,
+    made,
+    planned,
+    served,
+    size_of,
+)
+from workbench.catalogue.blendserve.parameters import FEEDBACK, On, Requests, Scan, Served
+from workbench.catalogue.context import Context
+from workbench.catalogue.headline import headline
+from workbench.catalogue.parameters import Par
+from workbench.catalogue.spec import Ordering, experiment
+
+GROUPS = {"2P1D": (2, 1), "1P1D": (1, 1), "1P2D": (1, 2), "1P3D": (1, 3)}
+BEST = "best of the disaggregated set-ups"
+QUICK = 200_000
+
+
+def _series(name: str) -> str:
+    return f"throughput per GPU, {name}"
+
+
+def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
+    table = tables["throughput"].filter(pl.col("replication") == 0)
+    rate = dict(table.select("system", "tokens_per_s").iter_rows())
+    best = max(GROUPS, key=lambda name: rate[name])
+    return (
+        f"On {parameters['trace']} the best split ({best}) serves {rate[best]:,.0f} tokens/s a GPU, vLLM "
+        f"{rate[VLLM]:,.0f} and {BLEND} {rate[BLEND]:,.0f}."
+    )
+
+
+@experiment(
+    "blendserve/fig8",
+    title="Against disaggregated prefill and decode",
+    question="Do separate accelerators for prefill and decode use the hardware better than one engine for both?",
+    backends=("compiled",),
+    seconds={"compiled": 3},
+    draw="blending.disaggregated",
+    say=_say,
+    stochastic=True,
+    orderings=(
+        Ordering("every disaggregated set-up below vLLM, vLLM below BlendServe",
+                 tuple(map(_series, (BEST, VLLM, BLEND)))),
+        Ordering("two prefill accelerators help less than two that decode", tuple(map(_series, ("2P1D", "1P2D")))),
+    ),
+)  # fmt: skip
+def fig8(
+    context: Context,
+    *,
+    model: Served = "llama-3-8b",
+    accelerator: On = "a100-80gb-sxm",
+    trace: Annotated[
+        str, Par("Trace", choices=tuple(TRACES), free=True, source="chosen: the figure shows all with one order")
+    ] = "Trace#1",
+    requests: Requests = "400,000",
+    scan: Scan = FEEDBACK,
+) -> dict[str, pl.DataFrame]:
+    """Tokens per second and accelerator; a disaggregated set-up is as fast as its slower group, source after source.
+
+    Prefill and decode each do one thing after the other, as SGLang does; KV moves at no cost.
+    """
+    costs = costs_for(context, model, accelerator)
+    cite_sources(context, "burstgpt-like")
+    density, ratio = TRACES[trace]
+    setup = Setup(costs, "burstgpt-like", density, ratio, size_of(context, requests, QUICK), context.seed)
+    pool, rates = made(setup).mix.pool, Rates()
+    known, _ = planned(setup, USUAL)
+    found = halves(pool, made(setup).tree, known, costs, rates.engine(costs, VLLM))
+    rows = [
+        {"system": name, "gpus": sum(group), "tokens_per_s": pool.tokens / disaggregated_s(found, *group) / sum(group)}
+        for name, group in GROUPS.items()
+    ]
+    best = max(row["tokens_per_s"] for row in rows)
+    for system in (VLLM, BLEND):
+        run = served(setup, "NanoFlow-DFS" if system == VLLM else system, scan=scan)
+        rows.append({"system": system, "gpus": 1, "tokens_per_s": run.throughput(pool, rates.engine(costs, system))})
+    parts = pl.DataFrame({"source": pool.sources, "prefill_s": found.prefill_s, "decode_s": found.decode_s})
+    known_rows = [(_series(row["system"]), "", row["tokens_per_s"], "tokens/s") for row in rows]
+    known_rows.append((_series(BEST), "", best, "tokens/s"))
+    return {"throughput": pl.DataFrame(rows), "halves": parts, "headline": headline(known_rows)}

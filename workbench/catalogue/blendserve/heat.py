@@ -1,0 +1,94 @@
+"""Figures 11 and 13 to 15: gain over the order down the tree, over density and sharing ratio, for four mixes.
+
+The grid is cut into cells so that a sweep can share them out: `wb.sweep("blendserve/fig11", grid={"densities": [(0.8,),
+...], "sharings": [(0.05,), ...]})` runs one cell a task, keeps each, and goes on where it stopped.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import polars as pl
+
+from workbench.catalogue.blendserve.jobs import (
+    BLEND,
+    NF_DFS,
+    Setup,
+    cite_sources,
+    costs_for,
+    limits,
+    made,
+    rates_of,
+    served,
+    size_of,
+)
+from workbench.catalogue.blendserve.parameters import STRONGER
+from workbench.catalogue.context import Context
+from workbench.catalogue.headline import headline
+from workbench.catalogue.parameters import Par
+from workbench.catalogue.spec import Assumption
+
+GAIN = f"{BLEND} over {NF_DFS}"
+SHARINGS = (0.05, 0.15, 0.25, 0.35, 0.45)
+QUICK = 100_000
+
+Densities = Annotated[
+    tuple[float, ...], Par("Densities", low=0.3, high=3.0, status="published", source="rows of the figure")
+]
+Sharings = Annotated[
+    tuple[float, ...], Par("Sharing ratios", low=0.02, high=0.6, status="published", source="columns of the figure")
+]
+SHORT = Assumption("a cell has as many requests as §6.2 says", {"requests": "40,000"})
+SLOPES = Assumption("kernels disturb each other as NanoFlow measured", {"overlap": STRONGER})
+"""What moves the gain: stronger interference lowers it, fewer requests raise it."""
+
+
+def say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
+    table = tables["cells"].filter(pl.col("replication") == 0)
+    best, least = table.sort("gain").row(-1, named=True), table.sort("gain").row(0, named=True)
+    if len(table) == 1:
+        return (
+            f"At a density of {best['density']:g} and a sharing ratio of {best['sharing']:g} it is {best['gain']:.3f}."
+        )
+    return (
+        f"Over {len(table)} cells the gain is {table['gain'].mean():.3f} on average, from {least['gain']:.3f} (density "
+        f"{least['density']:g}, sharing {least['sharing']:g}) to {best['gain']:.3f} ({best['density']:g}, "
+        f"{best['sharing']:g})."
+    )
+
+
+def sampled(values: Sequence[float], count: int) -> tuple[float, ...]:
+    """At most so many of the values, evenly spread, the first and the last among them."""
+    if len(values) <= count:
+        return tuple(values)
+    return tuple(values[round(place * (len(values) - 1) / (count - 1))] for place in range(count))
+
+
+def cells(
+    context: Context, main: str, model: str, accelerator: str, densities: Sequence[float], sharings: Sequence[float],
+    requests: str, scan: str, overlap: str,
+) -> pl.DataFrame:  # fmt: skip
+    """Gain and share of the practical optimum at every point; in quick mode at three densities and two ratios."""
+    costs, rates = costs_for(context, model, accelerator), rates_of(overlap)
+    cite_sources(context, main)
+    engine, rows = rates.engine(costs), []
+    if context.mode == "quick":
+        densities, sharings = sampled(densities, 3), sampled(sharings, 2)
+    for density in densities:
+        for ratio in sharings:
+            context.tell(f"density {density:g}, sharing {ratio:g}")
+            setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)
+            pool = made(setup).mix.pool
+            blend, down = (served(setup, system, scan=scan).throughput(pool, engine) for system in (BLEND, NF_DFS))
+            best = pool.tokens / limits(setup, rates).practical_s
+            rows.append(
+                {"density": density, "sharing": ratio, "gain": blend / down, "share": blend / best,
+                 "tokens_per_s": blend, "dfs_tokens_per_s": down}
+            )  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def grid_headline(table: pl.DataFrame, series: Mapping[float, str], more: Sequence[tuple]) -> pl.DataFrame:
+    """Headline rows of the cells, by the series of each density, and of the whole grid."""
+    known = [(series[row["density"]], row["sharing"], row["gain"], "1")
+             for row in table.iter_rows(named=True) if row["density"] in series]  # fmt: skip
+    return headline([*known, *more])

@@ -1,0 +1,24 @@
+"""Compute and memory time step by step, thinned for drawing."""
+
+import numpy as np
+import polars as pl
+
+from workbench.blending.model.costs import StepSeconds
+
+
+def binned(seconds: StepSeconds, bins: int, first: int = 0, last: int | None = None) -> pl.DataFrame:
+    """Means over stretches of equal length: `step` (the middle), `compute_s`, `memory_s`, `step_s`, `ratio`.
+
+    Parameters:
+        bins: how many stretches.
+        first, last: the steps to cover, all by default.
+    """
+    last = len(seconds.step_s) if last is None else min(last, len(seconds.step_s))
+    edges = np.unique(np.linspace(first, last, min(bins, last - first) + 1).astype(np.int64))
+    counts = np.diff(edges)
+    columns = {
+        name: np.add.reduceat(getattr(seconds, name)[:last], edges[:-1]) / counts
+        for name in ("compute_s", "memory_s", "step_s")
+    }
+    table = pl.DataFrame({"step": (edges[:-1] + edges[1:] - 1) / 2, **columns})
+    return table.with_columns(ratio=pl.col("compute_s") / pl.col("memory_s"))

@@ -136,3 +136,20 @@ class TestPacking:
         assert read([1.5] * 9) == {"reproduced"}
         assert read([0.5] * 9) == {"differs"}
         assert read([0.5] * 4 + [1.5] * 5) == {"undecided"}
+
+
+class TestBlockSizeSweep:
+    def test_the_best_number_of_blocks_by_hand(self):
+        """sqrt(c S / (αB)) with c = ceil(log2 n) - 1: 1 GB, 100 µs, 2 GB/s give 70.7 on 4, 100 on 8, 158.1 on 64."""
+        result = wb.experiment("lambdascale/block-size-sweep").run("analytic", overhead_us=100.0, gb_per_s=2.0)
+        best = dict(result.tables["best"].select("nodes", "blocks").rows())
+        assert abs(best[4] - 70.7) <= 1
+        assert best[8] == 100
+        assert abs(best[64] - 158.1) <= 1
+
+    def test_the_recorded_run_shows_the_elbow(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        result = wb.experiment("lambdascale/block-size-sweep").run(("analytic", "torch"))
+        assert result.verdicts()["verdict"].to_list() == ["reproduced"]
+        assert all(agreement.agrees for agreement in result.outcome.agreement)
+        assert result.tables["path"]["path"].to_list() == ["between two processes"]

@@ -10,6 +10,9 @@ for _name in (
     "fig6",
     "fig7",
     "fig8",
+    "fig9",
+    "fig10",
+    "fig11",
     "keep_alive",
     "block_count",
     "reorder",
@@ -21,5 +24,6 @@ for _name in (
     "paced_multicast",
     "streamed_start",
     "packing",
+    "block_size_sweep",
 ):
     import_module(f"{__name__}.{_name}")

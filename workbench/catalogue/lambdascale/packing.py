@@ -10,29 +10,30 @@ import polars as pl
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.judging import Draft
+from workbench.catalogue.lambdascale.message_sizes import (
+    HELD_OUT,
+    SIZES,
+    SWEPT,
+    Bandwidth,
+    OverheadUs,
+    by_formula,
+    elbow,
+    measured,
+)
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import Agree, experiment
+from workbench.catalogue.spec import experiment
 from workbench.results import Verdict, read_against
-from workbench.transfer.model import Hockney, fit_hockney
 
 MIB = 1 << 20
 ALL_ON = "packed blocks, memory made ahead, direct"
 PIECES, ON_ARRIVAL, BUFFERED = "pieces instead of packed blocks", "memory made on arrival", "by way of a buffer"
 EVERY_OFF = "all three off"
-SIZES = tuple(1 << power for power in range(14, 27))
-MOST_MESSAGES = 64
 REPEATS = {"quick": 9, "full": 21}
-SWEPT = "receiving 1 GB, x = bytes of a message"
 SLOWER = "time over that with all on, x = what is left out"
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
-    fit = tables["fit"].row(-1, named=True)
-    elbow = fit["alpha_s"] * fit["bytes_per_s"]
-    text = (
-        f"A message costs {fit['alpha_s'] * 1e6:.0f} µs and its bytes over {fit['bytes_per_s'] / 1e9:.2f} GB/s, so "
-        f"below {elbow / 1024:,.0f} KiB overhead takes more than half of the time"
-    )
+    text = elbow(tables)
     if "ablation" not in tables:
         return f"{text}."
     off = tables["ablation"].group_by("way", maintain_order=True).agg(pl.col("slower").median())
@@ -83,15 +84,7 @@ def _interval(ordered: np.ndarray) -> tuple[float, float]:
     draw="packed.packing",
     say=_say,
     judges=(_judge,),
-    agrees=(
-        Agree(
-            "time over α + bytes/B fitted to other sizes",
-            "held_out",
-            ("message_bytes",),
-            "over_formula",
-            {("analytic", "torch"): (-0.5, 0.5)},
-        ),
-    ),
+    agrees=(HELD_OUT,),
 )
 def packing(
     context: Context,
@@ -103,13 +96,8 @@ def packing(
         int, Par("Piece", "MiB", low=1, high=16, free=True, status="published", source="artifact store_manager.py")
     ] = 1,
     blocks: Annotated[int, Par("Blocks", low=1, high=16, free=True)] = 4,
-    overhead_us: Annotated[
-        float,
-        Par("Formula: overhead of a message", "µs", low=1, high=2000, log=True, free=True, source="the recorded run's"),
-    ] = 200.0,
-    gb_per_s: Annotated[
-        float, Par("Formula: bandwidth", "GB/s", low=0.1, high=100, log=True, free=True, source="the recorded run's")
-    ] = 1.3,
+    overhead_us: OverheadUs = 150.0,
+    gb_per_s: Bandwidth = 2.2,
 ) -> dict[str, pl.DataFrame]:
     """Seconds between two real processes, unpaced: messages of 16 KiB to 64 MiB, and ways to receive blocks.
 
@@ -121,10 +109,7 @@ def packing(
     if context.backend == "torch":
         tables = _real(context, blocks, block_mib * MIB, piece_mib * MIB)
     else:
-        cost = Hockney(alpha_s=overhead_us * 1e-6, bytes_per_s=gb_per_s * 1e9)
-        rows = [{"message_bytes": size, "gigabyte_s": _gigabyte_s(cost, size)} for size in SIZES]
-        same = pl.DataFrame({"message_bytes": SIZES, "over_formula": [1.0] * len(SIZES)})
-        tables = {"sweep": pl.DataFrame(rows), "held_out": same, "fit": pl.DataFrame([cost.model_dump()])}
+        tables = by_formula(overhead_us, gb_per_s)
     named = tables["sweep"].with_columns(series=pl.lit(SWEPT))
     known = curve_rows(named, "series", "message_bytes", "gigabyte_s", "s")
     if "ablation" in tables:
@@ -133,14 +118,10 @@ def packing(
     return {**tables, "headline": headline(known)}
 
 
-def _gigabyte_s(cost: Hockney, size: int) -> float:
-    return cost.travel_s(size) * 1e9 / size
-
-
 def _real(context: Context, blocks: int, block_bytes: int, piece_bytes: int) -> dict[str, pl.DataFrame]:
     from workbench.executor.processes import Pool
     from workbench.executor.transformer_serving.packing import Way
-    from workbench.scaling.real.packing import receive_times
+    from workbench.scaling.real.packing import message_times, receive_times
 
     def stop() -> bool:
         context.check()
@@ -153,26 +134,14 @@ def _real(context: Context, blocks: int, block_bytes: int, piece_bytes: int) -> 
         BUFFERED: Way(blocks, block_bytes, block_bytes, direct=False),
         EVERY_OFF: Way(blocks, block_bytes, piece_bytes, ahead=False, direct=False),
     }
-    counts = [max(1, min(SIZES[-1] // size, MOST_MESSAGES)) for size in SIZES]
     with Pool(2) as pool:
         context.tell("real run: messages of all sizes")
-        swept = [Way(count, size, size) for count, size in zip(counts, SIZES, strict=True)]
-        message_s = receive_times(swept, 5, pool=pool, stop=stop).min(axis=0) / counts
+        swept = message_times(SIZES, pool=pool, stop=stop)
         context.tell("real run: packed or not, ahead or not, direct or not")
         took_s = receive_times(list(ways.values()), REPEATS[context.mode], pool=pool, stop=stop)
-    cost = fit_hockney(np.ones(len(SIZES[::2])), SIZES[::2], message_s[::2], relative=True)
-    context.cite("overhead of a message", cost.alpha_s, "s", "measured", "fitted to every second size of this run")
-    context.cite("bandwidth of messages", cost.bytes_per_s, "bytes/s", "measured", "fitted to every second size")
-    over = [seconds / cost.travel_s(size) for size, seconds in zip(SIZES, message_s.tolist(), strict=True)]
-    sweep = {"message_bytes": SIZES, "gigabyte_s": (message_s * 1e9 / np.array(SIZES)).tolist()}
     ablation = [
         {"way": way, "turn": turn, "seconds": float(took_s[turn, place]), "slower": float(took_s[turn, place] / first)}
         for place, way in enumerate(ways)
         for turn, first in enumerate(took_s[:, 0])
     ]
-    return {
-        "sweep": pl.DataFrame(sweep),
-        "held_out": pl.DataFrame({"message_bytes": SIZES[1::2], "over_formula": over[1::2]}),
-        "fit": pl.DataFrame([cost.model_dump()]),
-        "ablation": pl.DataFrame(ablation),
-    }
+    return {**measured(context, swept.seconds), "ablation": pl.DataFrame(ablation)}

@@ -54,8 +54,8 @@ def serve_blocks(desk: Desk, rendezvous: str, ways: Sequence[Way], timeout_s: fl
     break_up(group)
 
 
-def receive_blocks(desk: Desk, rendezvous: str, ways: Sequence[Way], timeout_s: float) -> list[float]:
-    """The receiver's task: seconds of each way, from the first request to the last byte in its place."""
+def receive_blocks(desk: Desk, rendezvous: str, ways: Sequence[Way], timeout_s: float) -> list[list[float]]:
+    """The receiver's task: for each way the seconds of every message, from its request to its bytes in their place."""
     group = open_group(rendezvous, 1, 2, timeout_s)
     buffer = _touched(_largest(ways))
     desk.say(READY)
@@ -67,12 +67,13 @@ def receive_blocks(desk: Desk, rendezvous: str, ways: Sequence[Way], timeout_s: 
     return took_s
 
 
-def _received(group: Any, way: Way, buffer: Any) -> float:
+def _received(group: Any, way: Way, buffer: Any) -> list[float]:
     import torch
 
     pieces = [min(way.message_bytes, way.block_bytes - start) for start in range(0, way.block_bytes, way.message_bytes)]
     made = [[_touched(size) for size in pieces] for _ in range(way.blocks if way.ahead else 0)]
     asked, kept = torch.empty(1, dtype=torch.int64), []
+    took_s: list[float] = []
     begun_s = time.perf_counter()
     for block in range(way.blocks):
         for place, size in enumerate(pieces):
@@ -84,7 +85,8 @@ def _received(group: Any, way: Way, buffer: Any) -> float:
             if not way.direct:
                 target.copy_(landing)
             kept.append(target)
-    took_s = time.perf_counter() - begun_s
+            took_s.append(time.perf_counter() - begun_s)
+            begun_s += took_s[-1]
     if sum(int(one[0]) + int(one[-1]) for one in kept) != 2 * len(kept):
         raise RuntimeError("a message did not arrive where it should")
     return took_s

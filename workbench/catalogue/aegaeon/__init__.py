@@ -2,5 +2,10 @@
 
 from importlib import import_module
 
-for _name in ("fig4", "fig11", "fig12", "fig13", "q_max", "prefill_split", "switch_bandwidth"):
+MODULES = (
+    "fig1", "fig3", "fig4", "quota_example", "load_time", "fig7", "fig8", "fig10", "tab1", "fig9", "fig11", "fig12",
+    "fig13", "q_max", "prefill_split", "switch_bandwidth", "fig18", "production",
+)  # fmt: skip
+
+for _name in MODULES:
     import_module(f"{__name__}.{_name}")

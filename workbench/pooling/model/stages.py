@@ -41,7 +41,8 @@ class SwitchStages(Asked):
         """Seconds by optimisation and stage: `optimisation, stage, seconds`.
 
         T1 reuses the engine's parts: executor, profiling, pinned memory. T2 collects nothing and loads at the rate of
-        pinned copies, less what a prefetch hides. T3 moves KV caches beside the load: only what is longer counts.
+        pinned copies, less what a prefetch hides. T3 moves KV caches beside the load: those that come share its way,
+        those that leave have one of their own.
 
         Source: Aegaeon (SOSP'25) §5, Figures 7, 8 and 10; the sums are our model of them.
         """
@@ -57,7 +58,7 @@ class SwitchStages(Asked):
             "T0": plain | engine | weights,
             "T1": plain | weights,
             "T2": {"KV out": kv_s, "weights": load_s, "KV in": kv_s},
-            "T3": {"weights": load_s, "KV beside": max(0.0, kv_s - load_s)},
+            "T3": {"weights": load_s, "KV in": kv_s},
         }
         rows = [(step, stage, seconds) for step, stages in by.items() for stage, seconds in stages.items()]
         return pl.DataFrame(rows, schema=["optimisation", "stage", "seconds"], orient="row")

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,18 +86,22 @@ def receive_times(
 
 
 def _messages(ways: Sequence[Way], repeats: int, pool: Pool, stop: StopWanted) -> list[list[list[float]]]:
-    """Seconds of every message of every way, in each of so many turns; a turn before them is not counted."""
+    """Seconds of every message of every way, in each of so many turns; a turn before them is not counted.
+
+    Every other turn goes backwards, so that no way always comes after the same one.
+    """
     if not ways:
         raise InputError("is empty", "give at least one way", field="ways")
     for row, way in enumerate(ways, start=1):
         for name in ("blocks", "block_bytes", "message_bytes"):
             whole(getattr(way, name), f"ways {row} {name}", 1, 2**32)
-    turns = list(ways) * (whole(repeats, "repeats", 1, 1000) + 1)
+    forth, back = list(ways), list(ways)[::-1]
+    turns = [forth if turn % 2 else back for turn in range(whole(repeats, "repeats", 1, 1000) + 1)]
     with ExitStack() as stack:
         workers = stack.enter_context(pool.lease(2))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
         for worker, task in zip(workers, (serve_blocks, receive_blocks), strict=True):
-            worker.give(task, str(Path(folder) / "pair"), turns, LIMIT_S)
+            worker.give(task, str(Path(folder) / "pair"), list(chain(*turns)), LIMIT_S)
         all_said(workers, pool.beats, LIMIT_S, stop)
         for worker in workers:
             worker.tell("go")
@@ -104,4 +109,5 @@ def _messages(ways: Sequence[Way], repeats: int, pool: Pool, stop: StopWanted) -
         for worker in workers:
             worker.tell("end")
         took_s = gather(workers, pool.beats, LIMIT_S, stop)[1]
-    return [took_s[start : start + len(ways)] for start in range(len(ways), len(took_s), len(ways))]
+    found = [took_s[start : start + len(ways)] for start in range(0, len(took_s), len(ways))]
+    return [one if turn is forth else one[::-1] for turn, one in zip(turns, found, strict=True)][1:]

@@ -10,13 +10,13 @@ from scaling_cases import growing, row
 from serving_cases import asked, cluster, place
 
 from workbench.errors import InputError
-from workbench.serving.model import Engine, Group, Scenario, StepForm, lower
+from workbench.serving.model import Engine, Group, Scenario, StepForm, lower, run_compiled
 from workbench.serving.model.scaled import EMPTY, STARTING, UP, WARM
 from workbench.serving.policy.scalers import CONCURRENCY, MULTICAST, NONE
 from workbench.serving.simulated import simulate
 from workbench.workloads import trace
 
-RUNS = pytest.mark.parametrize("run", [simulate], ids=["simpy"])
+RUNS = pytest.mark.parametrize("run", [simulate, run_compiled], ids=["simpy", "compiled"])
 FORM = ((0.5, 0.125, 0.0, 0.0, 0.0), (0.0,) * 5)
 
 

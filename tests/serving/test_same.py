@@ -11,8 +11,10 @@ from serving_cases import (
     cluster,
     place,
     scenario,
+    small_cached_scenarios,
     small_ranked_scenarios,
     small_scenarios,
+    with_prefixes,
     with_ranks,
 )
 from serving_outcomes import differences
@@ -46,6 +48,12 @@ def test_small_clusters_end_the_same(lowered):
 @settings(max_examples=400)
 @given(small_ranked_scenarios())
 def test_small_clusters_with_ranks_end_the_same(lowered):
+    assert differences(run_compiled(lowered), simulate(lowered)) == []
+
+
+@settings(max_examples=400)
+@given(small_cached_scenarios())
+def test_small_clusters_with_prefix_caches_end_the_same(lowered):
     assert differences(run_compiled(lowered), simulate(lowered)) == []
 
 
@@ -101,6 +109,22 @@ def test_large_clusters_with_ranks_end_the_same(jumps, monkeypatch):
         assert differences(run_compiled(lowered, jumps=jumps), simulate(lowered)) == [], f"seed {seed}"
     assert seen[:2].min() > 300, seen
     assert seen[2] > 30, seen
+
+
+@pytest.mark.parametrize("jumps", [True, False])
+def test_large_clusters_with_prefix_caches_end_the_same(jumps):
+    """And prompts are found, in part, anew after evictions and failures; half of the runs have ranks."""
+    found = partly = again = 0
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        lowered = with_prefixes(rng, scenario(rng))
+        lowered = with_ranks(rng, lowered) if seed % 2 else lowered
+        run = simulate(lowered)
+        assert differences(run_compiled(lowered, jumps=jumps), run) == [], f"seed {seed}"
+        found += (run.cached > 0).sum()
+        partly += ((run.cached > 0) & (run.cached < lowered.requests.prompt - 1)).sum()
+        again += (run.cached > lowered.requests.prompt).sum()
+    assert min(found, partly, 3 * again) > 300
 
 
 @pytest.mark.parametrize("jumps", [True, False])

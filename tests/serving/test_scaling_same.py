@@ -16,7 +16,7 @@ from scaling_cases import (
     with_pipelines,
 )
 from scaling_cases import row as empty_row
-from serving_cases import asked, with_ranks
+from serving_cases import asked, with_prefixes, with_ranks
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered, Outcome
@@ -148,7 +148,7 @@ PIPED_CHANGES = [(STARTING, PIPED), (PIPED, UP), (PIPED, STARTING), (PIPED, DEAD
 
 @pytest.mark.parametrize("jumps", [True, False])
 def test_large_clusters_with_pipelines_end_the_same(jumps):
-    """And pipelines form, switch and break, with requests in them; half of the runs have ranks."""
+    """And pipelines form, switch and break, with requests in them; half of the runs have ranks, or prefixes."""
     seen = Counter()
     for seed, lowered in enumerate(piped_scenarios()):
         rng = np.random.default_rng(seed)
@@ -156,6 +156,8 @@ def test_large_clusters_with_pipelines_end_the_same(jumps):
             lowered = with_ranks(rng, lowered)
         elif seed % 20 == 0:
             lowered = with_pipelines(rng, busy_scaled_scenario(rng))
+        if seed % 4 > 1:
+            lowered = with_prefixes(rng, lowered)
         run = simulate(lowered)
         assert differences(run_compiled(lowered, jumps=jumps), run) == [], f"seed {seed}"
         seen += occurrences(lowered, run)
@@ -163,7 +165,8 @@ def test_large_clusters_with_pipelines_end_the_same(jumps):
         seen["helped while piped or later"] += run.loads[piped, 7].sum()
         seen["first token while piped"] += (run.loads[piped, 6] < run.loads[piped, 1]).sum()
         seen["moves"] += run.moves.sum()
-    wanted = [*PIPED_CHANGES, "helped while piped or later", "first token while piped", "moves"]
+        seen["cached"] += (run.cached > 0).sum()
+    wanted = [*PIPED_CHANGES, "helped while piped or later", "first token while piped", "moves", "cached"]
     rare = {name: seen[name] for name in wanted if seen[name] < 100}
     assert not rare, seen
 

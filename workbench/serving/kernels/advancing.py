@@ -117,7 +117,7 @@ def jump(state, j, to_s):
     while boundary < to_s and clock < last and place < PAGE_STEPS:
         if paged:
             phase = phase - 1 if phase > 0 else block - 1
-            blocks = state.phases[first + phase]
+            blocks = state.cells[first + phase]
             if blocks > free:
                 break
             free -= blocks

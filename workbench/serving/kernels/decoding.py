@@ -45,7 +45,7 @@ def begin_decoding(state, one, r):
     one[DECODING] += 1
     one[CONTEXT] += stored
     if one[RESERVE] == 0:
-        state.phases[one[PHASES] + (stored - clock) % one[BLOCK]] += 1
+        state.cells[one[PHASES] + (stored - clock) % one[BLOCK]] += 1
 
 
 @inner_kernel
@@ -65,7 +65,7 @@ def count_up(state, one, r):
     one[CONTEXT] -= stored
     if one[RESERVE] == 0:
         block = one[BLOCK]
-        state.phases[one[PHASES] + (stored - clock) % block] -= 1
+        state.cells[one[PHASES] + (stored - clock) % block] -= 1
         # A block just filled is followed by another one at the next step start, unless that has been given already.
         newly = one[DECODED] == 1 or requests[r, SEGMENT_FROM] == one[ITERATION] - 1
         asks = stored % block == 0 and newly and one[CHARGED] == 0

@@ -10,6 +10,7 @@ from workbench.serving.kernels.layout import (
     BLOCK,
     BOUNDARY,
     BUSY_S,
+    CACHE,
     CHARGED,
     CHUNK,
     CLOCK,
@@ -44,6 +45,7 @@ from workbench.serving.kernels.layout import (
 )
 from workbench.serving.kernels.lists import stop_prefill, stop_running
 from workbench.serving.kernels.logs import log_end
+from workbench.serving.kernels.prefix_cache import keep_prefix
 from workbench.serving.kernels.segments import close_segment, open_segment
 
 
@@ -77,7 +79,7 @@ def end(state, j):
             close_segment(state, j, r)
             finish(state, one, r, now_s)
         if one[RESERVE] == 0:
-            one[ASKING] = state.phases[one[PHASES] + (-one[CLOCK]) % one[BLOCK]]
+            one[ASKING] = state.cells[one[PHASES] + (-one[CLOCK]) % one[BLOCK]]
     if one[STEP_PREFILLS] > 0:
         _end_prefills(state, j, one, now_s, iteration)
 
@@ -106,6 +108,8 @@ def _complete(state, j, one, r, now_s, iteration):
     """A prompt is stored: the step gives its next token."""
     requests = state.requests
     requests[r, PREFILL] = j
+    if one[CACHE] > 0:
+        keep_prefix(state, one, r)
     if requests[r, OUTPUT] > 0:
         open_segment(requests, r, iteration, np.int64(requests[r, MADE]))
         requests[r, MADE] += 1

@@ -39,12 +39,13 @@ from workbench.serving.kernels.layout import (
     WAITING_TOKENS,
 )
 from workbench.serving.kernels.lists import merged
+from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.segments import close_segment
 
 
 @inner_kernel
 def throw_out(state, j):
-    """Stop an instance that has been brought up to now: its step is lost, and so is the KV of those that run.
+    """Stop an instance that has been brought up to now: its step is lost, and so is all KV, running or cached.
 
     The log has room for their segments. First and last of its requests by rank, the running ones before their equals;
     they are in no list of the instance any more.
@@ -65,6 +66,7 @@ def throw_out(state, j):
     one[HEAD] = one[TAIL] = one[QUEUE_HEAD] = one[QUEUE_TAIL] = one[PREFILL_HEAD] = one[PREFILL_TAIL] = -1
     one[LEFT_OUT] = one[ASKING] = one[BROKEN] = one[CHARGED] = 0
     one[FREE] = one[BLOCKS]
+    empty_cache(state.cells, one)
     state.reals[j, BOUNDARY] = np.inf
     return first, last
 

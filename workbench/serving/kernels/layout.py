@@ -26,47 +26,53 @@ RANK = 21
 """Lower ones stand first in every list that it is in, except those who are done first."""
 PREFILL = 22
 """The instance that ended its latest prefill, -1 for none."""
-REQUEST_SIZE = 23
+IDS_AT, IDS, CACHED = 23, 24, 25
+"""Where the ids of its hash blocks begin in `State.cells`, how many there are, and prompt tokens found in caches."""
+REQUEST_SIZE = 26
 
 # Its instants and its two random numbers, one row of float64.
 ARRIVAL_S, FIRST_TOKEN_S, FINISH_S, WAIT_S, DRAW = 0, 1, 2, 3, 4
 MOMENTS_SIZE = 6
 
 # One instance is one row of int64. First what it is, as `Instances` has it.
-LIMIT, SLOTS, BUDGET, CHUNK, BLOCK, BLOCKS, RESERVE, WHOLE, APART = range(9)
-ROOM = 9
+LIMIT, SLOTS, BUDGET, CHUNK, BLOCK, BLOCKS, RESERVE, WHOLE, APART, CACHE, ROLE = range(11)
+ROOM = 11
 """Tokens that fit in all its blocks."""
-PHASES = 10
-"""Where its histogram of phases begins."""
+PHASES = 12
+"""Where its histogram of phases begins in `State.cells`."""
+CACHE_AT, CACHE_MASK = 13, 14
+"""Where its prefix cache begins there, and by which bits of an id it looks for a chain, see `prefix_cache`."""
+MODEL = 15
 # Then what it does.
-UP, GOING, OUTSTANDING, TOKENS = 11, 12, 13, 14
+UP, GOING, OUTSTANDING, TOKENS = 16, 17, 18, 19
 """Whether it is up, whether a step is in progress, requests given to it, tokens they still have to process."""
-QUEUE_HEAD, QUEUE_TAIL, QUEUED = 15, 16, 17
-HEAD, TAIL, RUNNING = 18, 19, 20
-PREFILL_HEAD, PREFILL_TAIL, PREFILLING = 21, 22, 23
-ROOT = 24
+QUEUE_HEAD, QUEUE_TAIL, QUEUED = 20, 21, 22
+HEAD, TAIL, RUNNING = 23, 24, 25
+PREFILL_HEAD, PREFILL_TAIL, PREFILLING = 26, 27, 28
+ROOT = 29
 """Top of the heap of those that decode: who is done first."""
-DECODING, LEFT_OUT = 25, 26
+DECODING, LEFT_OUT = 30, 31
 """Requests that take part in decode steps, and those that decode but are beyond the budget."""
-CONTEXT, CLOCK = 27, 28
+CONTEXT, CLOCK = 32, 33
 """Tokens stored by those that decode; decode steps so far."""
-FREE, ASKING, PEAK = 29, 30, 31
+FREE, ASKING, PEAK = 34, 35, 36
 """KV blocks that are free; requests that will ask for one at the next step start; most blocks ever used."""
-ITERATION, PAGE, FIRST_PAGE, PLACE = 32, 33, 34, 35
+ITERATION, PAGE, FIRST_PAGE, PLACE = 37, 38, 39, 40
 """Steps completed; the page of the log in use, the first one, and the place within the page."""
-STEP_DECODES, STEP_PREFILLS, STEP_BUDGET, STEP_FINISHES = 36, 37, 38, 39
+STEP_DECODES, STEP_PREFILLS, STEP_BUDGET, STEP_FINISHES = 41, 42, 43, 44
 """Of the step in progress: whether requests decode, how many prefill, with what budget, whether somebody finishes."""
-DECODED = 40
+DECODED = 45
 """Whether requests decoded in the last step."""
-BROKEN = 41
+BROKEN = 46
 """Whether the segments of some that decode were closed while they were left out."""
-FAILED_STEPS = 42
-CHARGED = 43
+FAILED_STEPS = 47
+CHARGED = 48
 """Whether all that decode have the blocks of the step in progress."""
-MODEL = 44
-HOLDS = 45
+HOLDS = 49
 """Whether it must stop before the end of a step in which somebody is done."""
-INSTANCE_SIZE = 46
+CACHED_IDS, NEWEST, OLDEST = 50, 51, 52
+"""Ids in its prefix cache, and the nodes of the one used last and of the one used longest ago."""
+INSTANCE_SIZE = 53
 
 # Its times and step-time coefficients, one row of float64.
 BOUNDARY, STEP_S, BUSY_S = 0, 1, 2
@@ -82,8 +88,9 @@ WAITING, WAITING_TOKENS = 5, 6
 LINE_SIZE = 7
 
 # What all share.
-PAGES_USED, ROWS_USED, JUMPS = 0, 1, 2
-SHARED_SIZE = 3
+PAGES_USED, ROWS_USED, JUMPS, ID_TOKENS = 0, 1, 2, 3
+"""Pages and rows of the logs in use, whether there may be jumps, and tokens of one hash block."""
+SHARED_SIZE = 4
 
 LARGE = 2**62
 """More tokens than can be asked for; stands for any number."""
@@ -102,12 +109,13 @@ class State(NamedTuple):
     """Requests, instances and logs, in few arrays: each costs time in every call.
 
     Attributes:
-        requests: int32[n, 23] rows.
+        requests: int32[n, 26] rows.
         moments: float64[n, 6] rows.
-        instances: int64[N, 46] rows.
+        instances: int64[N, 53] rows.
         reals: float64[N, 13] rows.
-        phases: int32 histograms, one of `block` entries for each paged instance.
-        shared: int64[3].
+        cells: int32, what has no fixed size: the ids of all hash blocks, request after request; then for each paged
+            instance a histogram of phases, of `block` entries; then the prefix caches.
+        shared: int64[4].
         pages: float64[P, 512], ends of steps on pages chained per instance.
         rows: int64[R, 5], segments in the order in which they were closed.
     """
@@ -116,7 +124,7 @@ class State(NamedTuple):
     moments: np.ndarray
     instances: np.ndarray
     reals: np.ndarray
-    phases: np.ndarray
+    cells: np.ndarray
     shared: np.ndarray
     pages: np.ndarray
     rows: np.ndarray

@@ -5,7 +5,9 @@ import numpy as np
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import make_room, touch
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL, UP
+from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.scaled_layout import (
+    DEAD,
     DRAINING,
     DRAINING_ROWS,
     EMPTY,
@@ -38,6 +40,8 @@ def change(state, scaled, j, new, now_s):
     if new == DRAINING:
         scaled.counts[DRAINING_ROWS] += 1
     row[ROW_STATE] = new
+    if row[ROW_STATE] == EMPTY or row[ROW_STATE] == DEAD:
+        empty_cache(state.cells, state.instances[j])
     state.instances[j, UP] = 1 if row[ROW_STATE] == UP_STATE or row[ROW_STATE] == PIPED else 0
 
 

@@ -8,6 +8,7 @@ from workbench.serving.kernels import layout
 from workbench.serving.kernels.events import run
 from workbench.serving.kernels.layout import BAD_CHOICE, FINISHED, PAGE_STEPS, PAGES_SHORT, Router, State
 from workbench.serving.kernels.logs import grown, sort_rows, unroll
+from workbench.serving.kernels.prefix_cache import cache_sizes
 from workbench.serving.kernels.scaled import logged, scaled_from
 from workbench.serving.kernels.scaled_events import PLACES, run_scaled
 from workbench.serving.kernels.scaled_layout import LOGS_SHORT, Scaled
@@ -44,8 +45,8 @@ def serve(
     """Run a cluster.
 
     Parameters:
-        requests: the fields of `workbench.serving.model.Requests`; prefixes are not read.
-        instances: the fields of `workbench.serving.model.Instances`; cache and role are not read.
+        requests: the fields of `workbench.serving.model.Requests`.
+        instances: the fields of `workbench.serving.model.Instances`.
         failures: (time_s, instance, back_s).
         route: number of the dispatch policy.
         until_s: the last instant that happens.
@@ -85,14 +86,15 @@ def serve(
 
 
 def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
-    arrival_s, prompt, output, model, draw, rank = requests[:6]
-    serves, *settings, _, _, form = instances
+    arrival_s, prompt, output, model, draw, rank, ids_at, ids, id_tokens = requests
+    serves, *settings, form = instances
     count, size = arrival_s.size, serves.size
     rows = np.zeros((count, layout.REQUEST_SIZE), np.int32)
     rows[:, layout.PROMPT], rows[:, layout.OUTPUT], rows[:, layout.NEED] = prompt, output, prompt
     rows[:, layout.REQUEST_MODEL] = model
     if rank.any():
         rows[:, layout.RANK] = np.unique(rank, return_inverse=True)[1]
+    rows[:, layout.IDS_AT], rows[:, layout.IDS] = ids_at[:-1], np.diff(ids_at)
     for column in (layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE, layout.PREFILL):
         rows[:, column] = -1
     moments = np.full((count, layout.MOMENTS_SIZE), np.nan)
@@ -104,7 +106,14 @@ def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
     block, blocks = one[:, layout.BLOCK], one[:, layout.BLOCKS]
     one[:, layout.ROOM] = np.where(blocks > layout.LARGE // block, layout.LARGE, block * blocks)
     histogram = np.where(one[:, layout.RESERVE] == 0, block, 0)
-    one[:, layout.PHASES] = np.cumsum(histogram) - histogram
+    table, caches = cache_sizes(one[:, layout.CACHE], ids)
+    ends = ids.size + np.cumsum(np.concatenate([histogram, caches]))
+    one[:, layout.PHASES], one[:, layout.CACHE_AT] = ends[:size] - histogram, ends[size:] - caches
+    one[:, layout.CACHE_MASK] = table - 1
+    one[:, layout.CACHE] *= caches > 0
+    cells = np.zeros(ends[-1], np.int32)
+    cells[: ids.size] = ids
+    cells[ends[size - 1] :] = -1
     one[:, layout.MODEL], one[:, layout.UP], one[:, layout.FREE] = serves, 1, blocks
     for column in _NOBODY:
         one[:, column] = -1
@@ -112,13 +121,13 @@ def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
     reals = np.zeros((size, layout.REALS_SIZE))
     reals[:, layout.BOUNDARY], reals[:, layout.FORM :] = np.inf, form.reshape(size, -1)
     shared = np.zeros(layout.SHARED_SIZE, np.int64)
-    shared[layout.JUMPS] = jumps
+    shared[layout.JUMPS], shared[layout.ID_TOKENS] = jumps, id_tokens
     return State(
         requests=rows,
         moments=moments,
         instances=one,
         reals=reals,
-        phases=np.zeros(histogram.sum(), np.int32),
+        cells=cells,
         shared=shared,
         pages=np.empty((size + 64, PAGE_STEPS + 1)),
         rows=np.empty((count + 64, 5), np.int64),
@@ -159,13 +168,12 @@ def _finished(state: State, scaled: Scaled | None) -> Finished:
         states=states,
         loads=loads,
         ticks=ticks,
-        cached=np.zeros(len(requests), np.int64),
     )
 
 
 _NOBODY = (
     layout.HEAD, layout.TAIL, layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.PREFILL_HEAD, layout.PREFILL_TAIL,
-    layout.ROOT, layout.PAGE, layout.FIRST_PAGE,
+    layout.ROOT, layout.PAGE, layout.FIRST_PAGE, layout.NEWEST, layout.OLDEST,
 )  # fmt: skip
-_WHOLE = ("instance", "evictions", "moves", "made", "prefill")
+_WHOLE = ("instance", "evictions", "moves", "made", "cached", "prefill")
 _INSTANTS = ("first_token_s", "finish_s", "wait_s")

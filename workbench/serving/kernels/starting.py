@@ -12,6 +12,8 @@ from workbench.serving.kernels.layout import (
     BOUNDARY,
     BROKEN,
     BUDGET,
+    CACHE,
+    CACHED,
     CHUNK,
     CLOCK,
     CONTEXT,
@@ -48,10 +50,12 @@ from workbench.serving.kernels.layout import (
     STEP_S,
     STORED,
     TAIL,
+    TOKENS,
     WAIT_S,
     WHOLE,
 )
 from workbench.serving.kernels.lists import prefill_last, run_last, take_first
+from workbench.serving.kernels.prefix_cache import tokens_found
 from workbench.serving.kernels.segments import close_segment, open_segment
 from workbench.serving.kernels.step_time import step_seconds
 
@@ -80,6 +84,11 @@ def admit(state, j, one, now_s):
         requests[r, HELD] = blocks
         run_last(requests, one, r)
         prefill_last(requests, one, r)
+        if one[CACHE] > 0:
+            cached = tokens_found(state, one, r)
+            requests[r, STORED] = cached
+            requests[r, CACHED] += cached
+            one[TOKENS] -= cached
         if np.isnan(state.moments[r, WAIT_S]):
             state.moments[r, WAIT_S] = now_s - state.moments[r, ARRIVAL_S]
 

@@ -144,7 +144,7 @@ def test_promises_kept_come_from_the_simulator(id, monkeypatch):
     assert after["ttft_kept"].max() == 0
 
 
-WATCHED = ("lambdascale/fig8",)
+WATCHED = ("lambdascale/fig8", "lambdascale/fig9", "lambdascale/fig11")
 
 
 @pytest.mark.parametrize("id", WATCHED)
@@ -183,7 +183,23 @@ def _later(run):
     return run._replace(iteration_end_s=run.iteration_end_s + 3600.0)
 
 
-WITHOUT_SECONDS = (SHARES, *PROMISES, *WATCHED, "lambdascale/early-serving")
+def test_gpu_time_comes_from_the_simulator(monkeypatch):
+    """A simulator in which all takes twice as long holds GPUs for twice the time."""
+    module = sys.modules["workbench.catalogue.lambdascale.replaying"]
+    true = module.simulate
+    entry = spec.find("lambdascale/fig10")
+    before = running.run(entry, {"reconstructions": 1}, backends="simpy", quick=True).tables["gpu_time"]
+
+    def simulator(lowered, *rest):
+        run = true(lowered, *rest)
+        return run._replace(states=run.states * [2, 1, 1], finish_s=2 * run.finish_s)
+
+    monkeypatch.setattr(module, "simulate", simulator)
+    after = running.run(entry, {"reconstructions": 1}, backends="simpy", quick=True).tables["gpu_time"]
+    assert (after["gpu_s"] / before["gpu_s"]).to_list() == pytest.approx([2.0] * len(before))
+
+
+WITHOUT_SECONDS = (SHARES, *PROMISES, *WATCHED, "lambdascale/early-serving", "lambdascale/fig10")
 
 
 @pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id not in WITHOUT_SECONDS])

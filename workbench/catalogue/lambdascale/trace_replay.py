@@ -18,6 +18,9 @@ SPEEDS = {"7B": 6.0, "13B": 3.0, "70B": 1.5}
 """The artifact divides the gaps by this (test/sender.py)."""
 
 ALL = (IDEAL, *SYSTEMS)
+SIMULATED = {"quick": 1, "full": 2}
+"""Reconstructions that SimPy replays, to lay beside the compiled engine."""
+
 WITH_MEMORY = (LAMBDASCALE, SERVERLESSLLM)
 """Systems that load from host memory; NCCL and FaaSNet take a remote GPU's copy or the SSD (MLSys'26 paper §7.4)."""
 
@@ -128,7 +131,9 @@ def replays(context: Context, found: list[World], settings: Settings) -> Iterato
     """Every system on every reconstruction of the trace, for every model."""
     context.traces.append(f"{BURST}-like")
     why = "reconstructed from the arrivals of every minute and four statistics of artifact test/trace_0.txt"
-    count = min(2, settings.reconstructions) if context.mode == "quick" else settings.reconstructions
+    count = settings.reconstructions
+    if context.backend == "simpy":
+        count = min(SIMULATED[context.mode], count)
     context.cite(f"reconstructions of {BURST}", count, "1", "computed", why)
     for number in range(count):
         for one in found:

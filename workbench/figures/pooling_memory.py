@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from workbench.catalogue.aegaeon import fig9
+from workbench.catalogue.aegaeon import fig9, fig16
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import Palette
+from workbench.figures.base import COLOURS, Palette, log_axis, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -47,3 +47,34 @@ def slabs(outcome: Outcome, panel: str | None = None) -> Canvas:
         "layout": ("the slabs in use at the end", by_slab),
     }
     return stack("One region for caches of several shapes", painters, panel)
+
+
+def fragmentation(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Aegaeon Figure 16: used and free parts of the slabs by shape, and the free share by the size of a slab."""
+    table, chosen = outcome.tables["slabs"].filter(pl.col("replication") == 0), outcome.parameters["slab_mib"]
+    here = table.filter(pl.col("slab_mib") == chosen)
+
+    def shapes(made: Canvas, row: int) -> None:
+        names = [*here.filter(pl.col("shape") != "all")["shape"].to_list(), "all"]
+        by = {entry["shape"]: entry for entry in here.to_dicts()}
+        used = [by[name]["used_bytes"] / GIB for name in names if name in by]
+        free = [(by[name]["slab_bytes"] - by[name]["used_bytes"]) / GIB for name in names if name in by]
+        names = [name for name in names if name in by]
+        made.add(bar(names, used, name="used", marker={"color": COLOURS[0]}), row=row)
+        made.add(bar(names, free, name="taken but free", marker={"color": COLOURS[1]}), row=row)
+        made.y(row, title="GiB", rangemode="tozero")
+
+    def sizes(made: Canvas, row: int) -> None:
+        part = table.filter(pl.col("shape") == "all").sort("slab_mib")
+        x, y = part["slab_mib"].to_list(), (part["fragmentation"] * 100).to_list()
+        line = {"color": COLOURS[1], "width": 2}
+        made.add(scatter(x, y, mode="lines+markers", name="all shapes (compiled)", line=line), row=row)
+        for trace in published_marks(outcome, Palette(), series={fig16.SERIES: "all"}, x={"": 1024}):
+            made.add({**trace, "y": [value * 100 for value in trace["y"]]}, row=row)
+        log_axis(made.x(row, title="slab, MiB").y(row, title="% taken but free", rangemode="tozero"), "x", row=row)
+
+    painters = {
+        "shapes": (f"each shape at its peak, slabs of {chosen:,} MiB", shapes),
+        "sizes": ("by the size of a slab", sizes),
+    }
+    return stack("Memory of slabs that is taken but free", painters, panel).set(barmode="stack")

@@ -82,7 +82,7 @@ def _models(given: Models) -> Models:
         right(getattr(found, name) > 0, f"models.{name}", POSITIVE)
     for name in ("assumed_s", "prefill", "decode"):
         right(getattr(found, name) >= 0, f"models.{name}", "give numbers of 0 or more")
-    right(found.prefill[:, 0] + found.prefill[:, 3] > 0, "models.prefill", "give every prompt a time above 0")
+    right(found.prefill[:, [0, 1, 3]].sum(axis=1) > 0, "models.prefill", "give every prompt a time above 0")
     right(found.decode[:, 0] > 0, "models.decode", "give every step a constant part above 0")
     right(found.owner < found.owner_most.size, "models.owner", "give each owner an entry of owner_most")
     return found

@@ -1,11 +1,11 @@
-"""Faults planted in SimPy's pipelines and ranks are seen: the compiled engine says otherwise."""
+"""Faults planted in SimPy's pipelines, ranks and prefix caches are seen: the compiled engine says otherwise."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from scaling_cases import piped_scenarios
-from serving_cases import scenario, with_ranks
+from serving_cases import scenario, with_prefixes, with_ranks
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered
@@ -17,6 +17,8 @@ from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.operation import Operation
+from workbench.serving.simulated.prefix_cache import PrefixCache
+from workbench.serving.simulated.request import Request
 from workbench.serving.simulated.weights import Weights
 
 
@@ -26,9 +28,15 @@ def ranked() -> Iterator[Lowered]:
         yield with_ranks(rng, scenario(rng))
 
 
+def cached() -> Iterator[Lowered]:
+    for seed, lowered in enumerate(ranked()):
+        yield with_prefixes(np.random.default_rng(seed), lowered)
+
+
 def piped() -> Iterator[Lowered]:
     for seed, lowered in enumerate(piped_scenarios()):
-        yield with_ranks(np.random.default_rng(seed), lowered)
+        rng = np.random.default_rng(seed)
+        yield with_prefixes(rng, with_ranks(rng, lowered))
 
 
 def comes_behind(patch, late: str, early: str):
@@ -172,16 +180,72 @@ def nobody_goes_for_a_lower_rank(patch):
     patch.setattr(Instance, "_admit", patient)
 
 
+def a_hit_is_no_use(patch):
+    def hit(self, prefix):
+        count = next((k for k, one in enumerate(prefix) if one not in self.ids), len(prefix))
+        return count * self.tokens_each
+
+    patch.setattr(PrefixCache, "hit", hit)
+
+
+def the_first_block_is_used_first(patch):
+    use = PrefixCache._use
+    patch.setattr(PrefixCache, "_use", lambda self, prefix: use(self, prefix[::-1]))
+
+
+def the_last_blocks_are_kept(patch):
+    keep = PrefixCache.keep
+    patch.setattr(
+        PrefixCache, "keep", lambda self, prefix: keep(self, prefix[-self.capacity :] if self.capacity else [])
+    )
+
+
+def a_gap_does_not_matter(patch):
+    def hit(self, prefix):
+        there = [one for one in prefix if one in self.ids]
+        self._use(there)
+        return len(there) * self.tokens_each
+
+    patch.setattr(PrefixCache, "hit", hit)
+
+
+def nothing_of_a_prompt_is_computed(patch):
+    def start_from(self, cached):
+        self.stored = min(cached, self.need)
+        self.cached += self.stored
+
+    patch.setattr(Request, "start_from", start_from)
+
+
+def prefixes_outlive_a_failure(patch):
+    patch.setattr(PrefixCache, "clear", lambda self: None)
+
+
+def prompts_are_kept_from_admission_on(patch):
+    hit = PrefixCache.hit
+
+    def eager(self, prefix):
+        found = hit(self, prefix)
+        self.keep(prefix)
+        return found
+
+    patch.setattr(PrefixCache, "hit", eager)
+
+
 FAULTS = {
     piped: [
         pipelines_form_after_ticks, copies_are_there_after_pipelines_form, members_keep_their_kv_at_the_switch,
         who_waited_goes_first_after_the_switch, a_switch_moves_who_waits_too, members_go_on_after_a_loss,
         all_pipelines_of_an_operation_break, broken_pipelines_form, members_send, members_count_as_up_only,
-        members_are_as_fast_as_alone,
+        members_are_as_fast_as_alone, prefixes_outlive_a_failure,
     ],
     ranked: [
         at_the_router_all_are_equal, who_is_thrown_out_stands_before_all, in_queues_all_are_equal,
         who_runs_is_in_order_of_admission, who_is_evicted_stands_behind_its_rank, nobody_goes_for_a_lower_rank,
+    ],
+    cached: [
+        a_hit_is_no_use, the_first_block_is_used_first, the_last_blocks_are_kept, a_gap_does_not_matter,
+        nothing_of_a_prompt_is_computed, prefixes_outlive_a_failure, prompts_are_kept_from_admission_on,
     ],
 }  # fmt: skip
 

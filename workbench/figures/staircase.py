@@ -13,6 +13,7 @@ from workbench.figures.canvas import Canvas, Trace, scatter
 from workbench.figures.panels import Painter, stack
 
 OF_SOURCES = {1: DASHES[0], 2: DASHES[1], 4: DASHES[2]}
+COLOURS_OF_K = {1: COLOURS[0], 2: COLOURS[5], 4: COLOURS[7]}
 
 
 def steps(table: pl.DataFrame, x: str, y: str, name: str, colour: str, **settings) -> Trace:
@@ -30,17 +31,22 @@ def scaling_out(outcome: Outcome, panel: str | None = None) -> Canvas:
             table = outcome.tables["rates"].filter(pl.col("model") == label)
             times = outcome.tables["starts"].filter(pl.col("model") == label)
             first, last = times["first_s"].min() * 0.6, times["last_s"].max() * 1.3
+            lead = table["backend"][0]
             for (backend, system, k), part in table.group_by("backend", "system", "sources", maintain_order=True):
-                if system != LAMBDASCALE and k > 1:
-                    continue  # they do not move with k
-                name = f"{system}, k = {k}" if system == LAMBDASCALE else system
-                end = part.tail(1).with_columns(time_s=pl.lit(last))
-                part = part.with_columns(pl.col("time_s").clip(lower_bound=first))
-                line = {"dash": OF_SOURCES[k] if system == LAMBDASCALE else "solid"}
-                words = f"{name} ({WORDS[backend]})"
-                trace = steps(
-                    pl.concat([part, end]), "time_s", "tokens_per_s", words, palette.colour(system), line=line
-                )
+                ours = system == LAMBDASCALE
+                if not ours and (k > 1 or backend != lead):
+                    continue  # they do not move with k, and the first backend tells enough of them
+                name = f"{system}, k = {k} ({WORDS[backend]})" if ours else f"{system} ({WORDS[backend]})"
+                colour = COLOURS_OF_K[k] if ours else palette.colour(system)
+                if backend == lead:
+                    end = part.tail(1).with_columns(time_s=pl.lit(last))
+                    part = pl.concat([part.with_columns(pl.col("time_s").clip(lower_bound=first)), end])
+                    dash = OF_SOURCES[k] if ours else "solid"
+                    trace = steps(part, "time_s", "tokens_per_s", name, colour, line={"dash": dash})
+                else:
+                    mark = {"symbol": SYMBOLS[backend], "color": colour, "size": 6}
+                    x, y = part["time_s"].to_list(), part["tokens_per_s"].to_list()
+                    trace = scatter(x, y, mode="markers", name=name, marker=mark)
                 made.add({**trace, "showlegend": label == "7B" or panel == "large"}, row=row)
             made.x(row, title="seconds since the scale-out began")
             made.y(row, title="tokens/s of the new nodes", rangemode="tozero")

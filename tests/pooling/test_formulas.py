@@ -81,7 +81,9 @@ def test_stages_of_a_13b_model():
     assert totals["T0"] == pytest.approx(26.9 + 3 + 2 * 1 / 2.83, abs=0.01)
     assert totals["T2"] == pytest.approx(0.65 + 2 * 0.05)
     assert totals["T3"] == pytest.approx(0.65 + 0.05)
-    assert known_stages(13e9, 1e9, 20e9, hidden_s=9.0).totals()["T3"] == pytest.approx(0.05)  # all of the load is hidden
+    assert known_stages(13e9, 1e9, 20e9, hidden_s=9.0).totals()["T3"] == pytest.approx(
+        0.05
+    )  # all of the load is hidden
 
 
 def test_fragmentation_by_hand():

@@ -39,6 +39,7 @@ with what it has made. Where models share instances they are all there, and the 
 each step.
 """
 
+from workbench.pooling.simulated.colocated import simulate_colocated
 from workbench.pooling.simulated.run import simulate
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "simulate_colocated"]

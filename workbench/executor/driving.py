@@ -5,22 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workbench.executor.faults import Kill, RunFailed, Stop
+from workbench.executor.lookout import Lookout, Loss
 from workbench.executor.processes import Worker
 from workbench.executor.relay import Plan, Report, relay
 from workbench.executor.watching import Died, Done, Due, Failed, Hung, Said, StopWanted, watch
 
 LEAD_S = 0.1
-GRACE_S = 0.5
-HAND_IN_S = 5.0
-
-
-class Loss(NamedTuple):
-    """A process that died or hung; `fault_s` is when a drill made it so, None when it went by itself."""
-
-    node: int
-    kind: str
-    noticed_s: float
-    fault_s: float | None
 
 
 class Drive(NamedTuple):
@@ -64,78 +54,26 @@ def drive(
     start_s = time.monotonic() + LEAD_S
     for worker in workers:
         worker.tell(start_s)
-    return _Run(workers, start_s, drills, timeout_s).watched(beats, heartbeat_s, stop)
-
-
-class _Run:
-    """The parent's knowledge of one run, event by event."""
-
-    def __init__(self, workers: Sequence[Worker], start_s: float, drills: Sequence[Kill | Stop], timeout_s: float):
-        self._workers = {worker.number: worker for worker in workers}
-        self._drills, self._timeout_s = drills, timeout_s
-        self._alarms: list[float] = []
-        self._meanings: list[Kill | Stop | str] = []
-        for drill in drills:
-            self._wake_at(start_s + drill.at_s, drill)
-        self._wake_at(start_s + timeout_s, "time is up")
-        self._caused: dict[int, float] = {}
-        self._ended = Drive(start_s, {}, [])
-
-    def watched(self, beats, heartbeat_s: float, stop: StopWanted) -> Drive:
-        workers = list(self._workers.values())
-        for event in watch(workers, beats, alarms=self._alarms, heartbeat_s=heartbeat_s, stop=stop):
-            match event:
-                case Done(node, report):
-                    self._done(node, report)
-                case Died(node, at_s):
-                    self._lost(Loss(node, "died", at_s, self._caused.get(node)))
-                case Hung(node, at_s):
-                    self._workers[node].kill()  # nothing of it may come back to life later
-                    self._lost(Loss(node, "hung", at_s, self._caused.get(node)))
-                case Due(alarm):
-                    self._due(alarm)
-                case Failed(node, text):
-                    raise RunFailed(f"Node {node} failed with {text}.")
-                case Said():
-                    continue
-            if len({*self._ended.reports, *(loss.node for loss in self._ended.losses)}) == len(self._workers):
-                break
-        return self._ended
-
-    def _done(self, node: int, report: Report) -> None:
-        self._ended.reports[node] = report
-        if report.error and not self._ended.losses:
-            self._wake_at(time.monotonic() + GRACE_S, "no death explains the error")
-
-    def _lost(self, loss: Loss) -> None:
-        if not self._ended.losses:
-            self._wake_at(loss.noticed_s + HAND_IN_S, "hand in")
-        self._ended.losses.append(loss)
-        for node, worker in self._workers.items():
-            if node not in self._ended.reports:
-                worker.call_off(f"node {loss.node} {loss.kind}")
-
-    def _wake_at(self, instant_s: float, meaning: Kill | Stop | str) -> None:
-        self._alarms.append(instant_s)
-        self._meanings.append(meaning)
-
-    def _due(self, alarm: int) -> None:
-        match self._meanings[alarm]:
-            case Kill(node=node):
-                self._caused[node] = time.monotonic()
-                self._workers[node].kill()
-            case Stop(node=node):
-                self._caused[node] = time.monotonic()
-                self._workers[node].stop()
-            case "time is up":
-                raise RunFailed(f"The run took longer than the {self._timeout_s:.0f} s it may; allow more time.")
-            case "hand in":
-                gone = {loss.node for loss in self._ended.losses}
-                late = sorted(set(self._workers) - set(self._ended.reports) - gone)
-                raise RunFailed(f"Node {late[0]} did not hand in what it holds within {HAND_IN_S:.0f} s of a loss.")
-            case _ if not self._ended.losses:
-                node, report = next(item for item in self._ended.reports.items() if item[1].error)
-                raise RunFailed(f"A link of node {node} failed while all processes live ({report.error}).")
+    lookout = Lookout(workers, timeout_s)
+    lookout.drill(start_s, drills)
+    lookout.limit(start_s)
+    for event in watch(workers, beats, alarms=lookout.alarms, heartbeat_s=heartbeat_s, stop=stop):
+        match event:
+            case Done(node, report):
+                lookout.handed_in(node, report)
+            case Died(node, at_s):
+                lookout.lost(node, "died", at_s)
+            case Hung(node, at_s):
+                lookout.lost(node, "hung", at_s)
+            case Due(alarm):
+                lookout.due(alarm)
+            case Failed(node, text):
+                raise RunFailed(f"Node {node} failed with {text}.")
+            case Said():
+                continue
+        if lookout.all_accounted():
+            break
+    return Drive(start_s, lookout.reports, lookout.losses)
 
 
 def all_said(workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None) -> dict[int, Any]:

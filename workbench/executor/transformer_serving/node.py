@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.executor.blocks import Blocks
-from workbench.executor.desk import CalledOff, Desk
+from workbench.executor.desk import Desk
 from workbench.executor.faults import Flip, Swap
 from workbench.executor.group import break_up, open_group
 from workbench.executor.held import Broken, Held
@@ -116,7 +116,7 @@ class _Node:
                         self._passes.forget(requests)
                     case Broken():
                         raise event
-        except (Broken, CalledOff, RuntimeError) as error:  # RuntimeError: a link to a node that is gone
+        except (Broken, RuntimeError) as error:  # RuntimeError: a link to a node that is gone
             self._break_off(str(error))
         for thread in threads:
             thread.join()

@@ -84,8 +84,8 @@ def serve_while_loading(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True)))
         book, drills = Book(prompts), (fault,) if isinstance(fault, Kill | Stop) else ()
         plans = first.plans(str(folder / "first"), limit_s)
-        manager = Manager(workers, plans, first.pipelines, operation.targets, book, batch)
-        ends = [manager.run(pool.beats, watching, drills)]
+        manager = Manager(workers, plans, first.pipelines, operation.targets, book, batch, watching)
+        ends = [manager.run(pool.beats, drills)]
         phases = [first]
         if drills and not ends[0].losses:
             raise UserError(f"The run was over before the fault at {fault.at_s:g} s; plan the fault earlier.")
@@ -93,8 +93,8 @@ def serve_while_loading(
             phases.append(second_phase(first, ends[0]))
             workers = [worker for worker in workers if worker.number in ends[0].reports]
             plans = phases[1].plans(str(folder / "second"), limit_s)
-            manager = Manager(workers, plans, (), phases[1].targets, book, batch)
-            ends.append(manager.run(pool.beats, watching))
+            manager = Manager(workers, plans, (), phases[1].targets, book, batch, watching)
+            ends.append(manager.run(pool.beats))
             _refuse_another(ends[1])
     return report(operation, phases, ends, book)
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.executor.driving import GRACE_S, HAND_IN_S, LEAD_S, Loss
+from workbench.executor.driving import LEAD_S
 from workbench.executor.faults import Kill, RunFailed, Stop
+from workbench.executor.lookout import Lookout, Loss
 from workbench.executor.processes import Worker
 from workbench.executor.transformer_serving.node import READY, NodeReport, serve_node
 from workbench.executor.transformer_serving.orders import (
@@ -64,11 +65,11 @@ class Manager:
     Parameters:
         workers: those that take part; a worker's number is its node.
         plans: of each node.
-        held: blocks that each target holds at the start.
         pipelines: the first routes of all plans; the others are the targets alone, in the order of `targets`.
         targets: nodes that serve.
         book: of the requests; what is unfinished there is served.
         batch: most requests of a batch.
+        watching: how it is watched over.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Manager:
         targets: Sequence[int],
         book: Book,
         batch: int,
+        watching: Watching,
     ):
         self._workers, self._plans = {worker.number: worker for worker in workers}, plans
         self._pipelines, self._targets, self._book, self._batch = list(pipelines), list(targets), book, batch
@@ -93,13 +95,14 @@ class Manager:
         book.names += [f"pipeline {number}" for number in range(len(self._pipelines))]
         book.names += [f"node {node}" for node in targets]
         nan = [float("nan")] * len(self._pipelines)
-        self._end = PhaseEnd(0.0, {}, [], {}, list(nan), list(nan), [])
-        self._alarms: list[float] = []
-        self._meanings: list[Kill | Stop | str] = []
-        self._caused: dict[int, float] = {}
+        self._start_s = 0.0
+        self._begun: list[int] = []
+        self._took: dict[tuple[int, int], float] = {}
+        self._formed_s, self._dissolved_s = list(nan), list(nan)
         self._ending = False
+        self._watching, self._lookout = watching, Lookout(workers, watching.timeout_s)
 
-    def run(self, beats, watching: Watching, drills: Sequence[Kill | Stop] = ()) -> PhaseEnd:
+    def run(self, beats, drills: Sequence[Kill | Stop] = ()) -> PhaseEnd:
         """Run the phase to its end: everything said and everything held, or a node lost and the others heard.
 
         Errors: `BlockRefused` when a node is given a block of another version or with other bytes; `RunFailed` when
@@ -107,10 +110,11 @@ class Manager:
         """
         for node, worker in self._workers.items():
             worker.give(serve_node, self._plans[node])
-        self._wake_at(time.monotonic() + watching.timeout_s, "time is up")
+        look, watching = self._lookout, self._watching
+        look.limit(time.monotonic())
         ready: set[int] = set()
         events = watch(
-            list(self._workers.values()), beats, alarms=self._alarms, heartbeat_s=watching.heartbeat_s,
+            list(self._workers.values()), beats, alarms=look.alarms, heartbeat_s=watching.heartbeat_s,
             stop=watching.stop,
         )  # fmt: skip
         for event in events:
@@ -122,35 +126,34 @@ class Manager:
                 case Said(node, value):
                     self._heard(node, value)
                 case Done(node, report):
-                    self._done(node, report)
+                    look.handed_in(node, report._replace(error="") if self._ending else report)
                 case Died(node, at_s):
-                    self._lost(Loss(node, "died", at_s, self._caused.get(node)))
+                    self._lost(node, "died", at_s)
                 case Hung(node, at_s):
-                    self._workers[node].kill()  # nothing of it may come back to life later
-                    self._lost(Loss(node, "hung", at_s, self._caused.get(node)))
+                    self._lost(node, "hung", at_s)
                 case Due(alarm):
-                    self._due(alarm, watching.timeout_s)
+                    look.due(alarm)
                 case Failed(node, text):
                     raise RunFailed(f"Node {node} failed with {text}.")
-            if {*self._end.reports, *(loss.node for loss in self._end.losses)} == set(self._workers):
+            if look.all_accounted():
                 break
             if not self._ending and self._over():
                 self._ending = True
                 self._tell_all(End())
-        return self._end
+        return PhaseEnd(
+            self._start_s, look.reports, look.losses, self._took, self._formed_s, self._dissolved_s, self._begun
+        )
 
     def _begin(self, drills: Sequence[Kill | Stop]) -> None:
-        start_s = time.monotonic() + LEAD_S
-        self._end = self._end._replace(start_s=start_s)
-        for drill in drills:
-            self._wake_at(start_s + drill.at_s, drill)
-        self._tell_all(Start(start_s))
+        self._start_s = time.monotonic() + LEAD_S
+        self._lookout.drill(self._start_s, drills)
+        self._tell_all(Start(self._start_s))
         self._hand_out()
 
     def _heard(self, node: int, value: object) -> None:
         match value:
             case Took(block, at_s):
-                self._end.took[node, block] = at_s
+                self._took[node, block] = at_s
                 self._held[node].add(block)
                 self._form()
                 self._dissolve()
@@ -193,21 +196,21 @@ class Manager:
 
     def _form(self) -> None:
         for number, route in enumerate(self._pipelines):
-            if np.isnan(self._end.formed_s[number]) and all(
+            if np.isnan(self._formed_s[number]) and all(
                 {*range(segment.first, segment.first + segment.count)} <= self._held[segment.node] for segment in route
             ):
-                self._end.formed_s[number] = time.monotonic()
+                self._formed_s[number] = time.monotonic()
 
     def _dissolve(self) -> None:
         """A pipeline dissolves when all its members have everything."""
         for number, route in enumerate(self._pipelines):
             if self._serves(number) and all(self._complete(segment.node) for segment in route):
-                self._end.dissolved_s[number] = time.monotonic()
+                self._dissolved_s[number] = time.monotonic()
                 self._workers[route[0].node].tell(Dissolve(number))
 
     def _hand_out(self) -> None:
         """Give waiting batches places: complete nodes first, then pipelines, resumed batches before new ones."""
-        if not self._end.start_s or self._end.losses:
+        if not self._start_s or self._lookout.losses:
             return
         while self._line:
             serving = [number for number in range(len(self._pipelines)) if self._serves(number)]
@@ -243,7 +246,7 @@ class Manager:
         return route < len(self._pipelines)
 
     def _serves(self, pipeline: int) -> bool:
-        return not np.isnan(self._end.formed_s[pipeline]) and np.isnan(self._end.dissolved_s[pipeline])
+        return not np.isnan(self._formed_s[pipeline]) and np.isnan(self._dissolved_s[pipeline])
 
     def _complete(self, node: int) -> bool:
         return len(self._held[node]) == self._blocks
@@ -251,46 +254,15 @@ class Manager:
     def _over(self) -> bool:
         """Whether everything has been said and every target holds everything."""
         said = not self._line and not self._batches
-        return bool(self._end.start_s) and said and all(map(self._complete, self._targets))
+        return bool(self._start_s) and said and all(map(self._complete, self._targets))
 
-    def _done(self, node: int, report: NodeReport) -> None:
-        self._end.reports[node] = report
-        if report.error and not (self._ending or self._end.losses):
-            self._wake_at(time.monotonic() + GRACE_S, "no death explains the error")
-
-    def _lost(self, loss: Loss) -> None:
-        if not self._end.start_s:
-            raise RunFailed(f"The process of node {loss.node} was lost before the start; run it again.")
-        if not self._end.losses:
-            self._wake_at(loss.noticed_s + HAND_IN_S, "hand in")
-            self._end.begun.extend(request for _, requests in self._batches.values() for request in requests)
-        self._end.losses.append(loss)
-        for node, worker in self._workers.items():
-            if node not in self._end.reports:
-                worker.call_off(f"node {loss.node} {loss.kind}")
+    def _lost(self, node: int, kind: str, noticed_s: float) -> None:
+        if not self._start_s:
+            raise RunFailed(f"The process of node {node} was lost before the start; run it again.")
+        if not self._lookout.losses:
+            self._begun = [request for _, requests in self._batches.values() for request in requests]
+        self._lookout.lost(node, kind, noticed_s)
 
     def _tell_all(self, word: object) -> None:
         for worker in self._workers.values():
             worker.tell(word)
-
-    def _wake_at(self, instant_s: float, meaning: Kill | Stop | str) -> None:
-        self._alarms.append(instant_s)
-        self._meanings.append(meaning)
-
-    def _due(self, alarm: int, timeout_s: float) -> None:
-        match self._meanings[alarm]:
-            case Kill(node=node):
-                self._caused[node] = time.monotonic()
-                self._workers[node].kill()
-            case Stop(node=node):
-                self._caused[node] = time.monotonic()
-                self._workers[node].stop()
-            case "time is up":
-                raise RunFailed(f"The run took longer than the {timeout_s:.0f} s it may; allow more time.")
-            case "hand in":
-                gone = {loss.node for loss in self._end.losses}
-                late = sorted(set(self._workers) - set(self._end.reports) - gone)
-                raise RunFailed(f"Node {late[0]} did not hand in what it holds within {HAND_IN_S:.0f} s of a loss.")
-            case _ if not self._end.losses:
-                node, report = next(item for item in self._end.reports.items() if item[1].error)
-                raise RunFailed(f"A link of node {node} failed while all processes live ({report.error}).")

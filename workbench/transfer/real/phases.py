@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.executor.driving import Drive, Loss
+from workbench.executor.driving import Drive
 from workbench.executor.faults import BlocksLost, ProcessLost
+from workbench.executor.lookout import Loss
 from workbench.transfer.policy import replan
 from workbench.transfer.real.outcome import Recovery
 from workbench.transfer.real.planning import Job

@@ -1,13 +1,17 @@
 """Experiments in which real processes serve while they load: formulas by hand, recorded runs, what runs must show."""
 
 import math
+import multiprocessing
 import sys
+import threading
 
 import numpy as np
 import polars as pl
 import pytest
 
 import workbench as wb
+from workbench.catalogue import running, spec
+from workbench.catalogue.context import Stopped
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.lambdascale.packing import BUFFERED, EVERY_OFF, ON_ARRIVAL, PIECES, _interval, _judge
 from workbench.catalogue.lambdascale.streamed_start import PIPELINES, SOONER, WAITING
@@ -57,6 +61,22 @@ class TestStreamedStart:
     @pytest.mark.real
     def test_a_real_run_keeps_every_bit_and_the_predicted_ratio(self):
         self.shows(wb.experiment("lambdascale/streamed-start").run(("analytic", "torch"), quick=True), "torch")
+
+    @pytest.mark.real
+    def test_stop_ends_a_real_run_in_the_middle(self):
+        """The Stop button is pressed while the first run serves; nothing of it is left running."""
+        pressed, before = threading.Event(), set(multiprocessing.active_children())
+
+        def progress(text):
+            if "k = 1" in text:
+                threading.Timer(0.2, pressed.set).start()
+
+        with pytest.raises(Stopped):
+            running.run(
+                spec.find("lambdascale/streamed-start"), {}, backends="torch", quick=True, stop=pressed,
+                progress=progress,
+            )  # fmt: skip
+        assert set(multiprocessing.active_children()) <= before
 
     def shows(self, result, backend):
         assert set(result.verdicts()["verdict"]) == {"reproduced"}

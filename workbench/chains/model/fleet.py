@@ -76,12 +76,3 @@ class Fleet(Asked):
     def most_reserved(self) -> int:
         """The largest c for which some server still hosts a block; 0 where none does."""
         return max(0, (int(self.memory_bytes.max()) - self.block_bytes) // self.cache_bytes)
-
-    def scaled(self, *, communication: float = 1.0, compute: float = 1.0) -> "Fleet":
-        """The same servers with longer or shorter times."""
-        return self.model_copy(
-            update={
-                "communication_s": _kept(self.communication_s * communication),
-                "compute_s": _kept(self.compute_s * compute),
-            }
-        )

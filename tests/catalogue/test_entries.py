@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import workbench as wb
+from workbench.blending import simulated as blending_simulated
 from workbench.caching import simulated as caching_simulated
 from workbench.caching.model import Evictions, KeepAliveRun, ScaleUps
 from workbench.catalogue import published, running, spec
@@ -84,6 +85,8 @@ def slowed(run):
     if isinstance(run, Served):
         instants = ("first_token_s", "finish_s", "wait_s", "iteration_end_s")
         return run._replace(**{name: 3 * getattr(run, name) for name in instants})
+    if isinstance(run, blending_simulated.Simulated):
+        return run._replace(finish_s=3 * run.finish_s)
     if isinstance(run, KeepAliveRun):
         return run._replace(copy_s=3 * run.copy_s)
     if isinstance(run, Evictions):
@@ -199,10 +202,17 @@ def test_gpu_time_comes_from_the_simulator(monkeypatch):
     assert (after["gpu_s"] / before["gpu_s"]).to_list() == pytest.approx([2.0] * len(before))
 
 
-WITHOUT_SECONDS = (SHARES, *PROMISES, *WATCHED, "lambdascale/early-serving", "lambdascale/fig10")
+WITHOUT_SECONDS = (
+    SHARES, *PROMISES, *WATCHED, "lambdascale/early-serving", "lambdascale/fig10", "serving/replay",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("id", [id for id in IDS if "simpy" in spec.find(id).backends and id not in WITHOUT_SECONDS])
+POOLS = {id for id in IDS if id.startswith("aegaeon/")} - {"aegaeon/fig4"}
+"""Tried with a simulator of their own, in test_pooling_experiments."""
+SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in {*WITHOUT_SECONDS, *POOLS}]
+
+
+@pytest.mark.parametrize("id", SECONDS)
 def test_a_simulated_number_comes_from_the_simulator(id, monkeypatch):
     """A simulator that gives three times as much shows in every number of its units that is labelled so."""
     entry = spec.find(id)

@@ -1,5 +1,7 @@
 """A trace on instances: alone by hand, never faster among others, and both engines alike."""
 
+import sys
+
 import polars as pl
 import pytest
 
@@ -46,6 +48,21 @@ def test_both_engines_give_the_same_times():
     assert result.agreement()["difference"].to_list() == [0.0]
     kept = result.tables["kept"].drop("backend").rows()
     assert kept[0] == kept[1]
+
+
+def test_times_come_from_the_simulator(monkeypatch):
+    """One in which every first and last token comes an hour later, and every token after the first takes no longer."""
+    module = sys.modules["workbench.catalogue.serving.replay"]
+    true, before = module.simulate, run("simpy").tables["times"]
+    later = ("first_token_s", "finish_s")
+    monkeypatch.setattr(
+        module, "simulate",
+        lambda lowered: (out := true(lowered))._replace(**{name: getattr(out, name) + 3600.0 for name in later}),
+    )  # fmt: skip
+    after = run("simpy").tables["times"]
+    first = pl.col("what") == "TTFT"
+    assert (after.filter(first)["seconds"] - before.filter(first)["seconds"]).to_list() == pytest.approx([3600.0] * 52)
+    assert after.filter(~first)["seconds"].to_list() == pytest.approx(before.filter(~first)["seconds"].to_list())
 
 
 def test_a_model_that_leaves_no_room_is_refused():

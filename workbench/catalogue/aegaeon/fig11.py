@@ -22,7 +22,7 @@ PACE = "Aegaeon, pace alone"
 MODELS_A = (16, 32, 36, 44, 48, 56, 64, 68, 72, 80, 96, 112)
 MODELS_B = (16, 20, 28, 32, 40, 44, 48, 54, 64, 80)
 RATES_C = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75)
-QUICK = {"a": (32, 48, 64, 80, 96), "b": (16, 48, 80), "c": (0.05, 0.15, 0.7)}
+QUICK = {"a": (16, 32, 48, 64, 80, 96), "b": (16, 48, 80), "c": (0.05, 0.15, 0.7)}
 TRACES = ((0.05, 60.0), (0.1, 60.0), (0.2, 60.0), (0.7, 60.0), (0.1, 120.0), (0.5, 60.0))
 X = {"a": "0.1 per s and model", "b": "0.5 per s and model"}
 SERVED = "models served at 90 % attainment"
@@ -147,7 +147,7 @@ def systems(
 
 def _axes(context: Context) -> dict[str, Axis]:
     if context.backend == "simpy":
-        return {"a": Axis((32,), 120.0, rate_per_s=0.1)}
+        return {"a": Axis((16,), 120.0, rate_per_s=0.1)}
     quick = context.mode == "quick"
     places = QUICK if quick else {"a": MODELS_A, "b": MODELS_B, "c": RATES_C}
     axes = {

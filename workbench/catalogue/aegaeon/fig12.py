@@ -15,7 +15,7 @@ from workbench.catalogue.spec import Agree, Match, experiment
 PANELS = {"a": (0.1, 2.0, 1.0), "b": (0.1, 1.0, 2.0), "c": (0.5, 2.0, 1.0), "d": (0.5, 1.0, 2.0)}
 """Rate of a model, and factors on prompts and outputs."""
 MODELS = {0.1: (16, 24, 32, 40, 48, 56, 64, 72, 80, 96), 0.5: (8, 16, 24, 32, 40, 48, 56, 72)}
-QUICK = {0.1: (24, 40, 64, 80), 0.5: (16, 56)}
+QUICK = {0.1: (16, 32, 64, 80), 0.5: (16, 56)}
 LONGER = {"a": "inputs twice as long", "b": "outputs twice as long"}
 X = "0.1 per s and model"
 RATIO_B = f"panel b rerun: {RATIO}"
@@ -31,8 +31,12 @@ LARGEST = f"panels b and d: {RATIO}, largest"
     draw="pooling_sweeps.longer",
     panels=("a", "b", "c", "d"),
     say=say_reach(
-        {"a": "prompts twice as long at 0.1 per s and model", "b": "outputs twice as long at 0.1",
-         "c": "prompts at 0.5", "d": "outputs at 0.5"},
+        {
+            "a": "prompts twice as long at 0.1 per s and model",
+            "b": "outputs twice as long at 0.1 per s and model",
+            "c": "prompts twice as long at 0.5",
+            "d": "outputs twice as long at 0.5",
+        },
         "models",
     ),
     stochastic=True,
@@ -66,7 +70,7 @@ def fig12(
         options = {"prompt_factor": prompt, "output_factor": output}
         curves += systems(panel, variant, baseline_bytes_per_s, options)
     if context.backend == "simpy":
-        axes = {"b": Axis((24,), 120.0, rate_per_s=0.1)}
+        axes = {"b": Axis((16,), 120.0, rate_per_s=0.1)}
         curves = [curve for curve in curves if curve.panel == "b"]
     table = sweep(context, curves, axes, {"cluster": cluster, "generator": arrivals, "lead": prefill})
     if context.backend == "simpy":

@@ -93,20 +93,17 @@ def say_reach(panels: Mapping[str, str], unit: str) -> Callable[..., str]:
 
     def say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
         table = tables["curve"].filter(pl.col("backend") == tables["curve"]["backend"][0])
-        parts = []
+        metric, parts = parameters.get("metric", "qos-artifact"), []
         for panel, words in panels.items():
-            labels = table.filter(pl.col("panel") == panel)["label"].unique(maintain_order=True).to_list()
-            found = {}
-            for label in labels:
-                part = table.filter((pl.col("panel") == panel) & (pl.col("label") == label))
-                mean = part.group_by("x").agg(pl.col(parameters.get("metric", "qos-artifact")).mean()).sort("x")
-                found[label] = crossing(mean["x"].to_list(), mean[mean.columns[1]].to_list())
-            far = mean["x"].max()
-            texts = [
-                f"{label} {'beyond ' + format(far, 'g') if math.isnan(at) else format(at, '.3g')}"
-                for label, at in found.items()
-            ]
-            parts.append(f"{words}: {', '.join(texts)}")
+            here = table.filter(pl.col("panel") == panel)
+            texts = []
+            for label in here["label"].unique(maintain_order=True).to_list():
+                mean = here.filter(pl.col("label") == label).group_by("x").agg(pl.col(metric).mean()).sort("x")
+                end = crossing(mean["x"].to_list(), mean[metric].to_list())
+                place = f"beyond {mean['x'].max():g}" if math.isnan(end) else f"{end:.3g}"
+                texts.append(f"{label} {place}")
+            if texts:
+                parts.append(f"{words}: {', '.join(texts)}")
         return f"{GOOD:.0%} attainment ends at so many {unit}; " + "; ".join(parts) + "."
 
     return say

@@ -88,7 +88,7 @@ def switch_bandwidth(
     """
     rates = (16e9,) if context.backend == "simpy" else QUICK if context.mode == "quick" else RATES
     rows = []
-    for prefetch in (*WAYS, OWN):
+    for prefetch in ("ideal",) if context.backend == "simpy" else (*WAYS, OWN):
         for rate in rates:
             context.tell(f"prefetch {prefetch}, {rate / 1e9:g} GB/s")
             run = serve(

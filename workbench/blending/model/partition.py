@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.blending.kernels.emission import emit
+from workbench.blending.kernels.dealing import cut, fill
 from workbench.blending.kernels.layout import Order
 from workbench.blending.model.costs import Costs
 from workbench.blending.model.density import PLAIN, Density
@@ -18,26 +18,34 @@ def partition(
 ) -> list[Order]:
     """The parts of an order that ranks serve, each an order of its own from compute- to memory-intensive.
 
-    Both ends of the order take turns so that what was emitted keeps the density of all; a part is closed when it holds
-    its share of the work, compute and memory time together. What a cut loses is the path from the root to where each
-    end stood.
+    Units above the density of all are cut in their order, where a rank computes its share; the others are dealt from
+    the right end until a rank reads its share, and one that is too large for what is left waits for the next rank: a
+    single video can be a fifth of what a rank reads. What a cut loses is the path from the root to where it was made.
 
     Parameters:
         order: of the whole pool, see `ordering.units_of`.
-        ranks: how many parts.
+        ranks: how many parts, at most one a request.
     """
     whole(ranks, "ranks", 1, order.request.size)
     request = order.request
     above = tree.parent[tree.leaf[request]]
     first = np.concatenate([[True], np.diff(above) != 0])
-    prompt = pool.prompt[request] - np.where(first, 0, tree.inherited[request])
     output = estimates.output[request]
     square = estimates.square[request] if about.length_biased else output**2
-    compute, read = prompt + output, pool.prompt[request] * output + square / 2
-    places = np.empty(request.size, np.int64)
-    emit(compute, read, places)
-    work = np.cumsum((compute * costs.token_s + read * costs.kv_token_s)[places])
-    rank = np.minimum((work - 1e-12 * work[-1]) / work[-1] * ranks, ranks - 1).astype(np.int64)
+    compute = pool.prompt[request] - np.where(first, 0, tree.inherited[request]) + output
+    read = pool.prompt[request] * output + square / 2
+    heavy = order.density[order.unit] < compute.sum() * costs.balance / read.sum()
+    rank = np.zeros(request.size, np.int64)
+    if not heavy.all():
+        cut(compute, heavy, np.full(ranks, 1.0), rank)
+    share = np.full(ranks, read.sum() / ranks) - np.bincount(rank[~heavy], read[~heavy], ranks)
+    fill(read, heavy, share, rank)
+    # What the heavy ones compute is known now: the others make up for it.
+    wanted = np.full(ranks, compute.sum() / ranks) - np.bincount(rank[heavy], compute[heavy], ranks)
+    if not heavy.all() and wanted.min() > 0:
+        cut(compute, heavy, wanted, rank)
     return [
-        units_of(request[np.sort(places[rank == one])], pool, tree, estimates, costs, about) for one in range(ranks)
+        units_of(request[rank == one], pool, tree, estimates, costs, about)
+        for one in range(ranks)
+        if (rank == one).any()
     ]

@@ -22,9 +22,9 @@ BATCHES = np.arange(128, 4096 + 1, 64)
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
     row = tables["chosen"].row(0, named=True)
     return (
-        f"At a density of {parameters['density']:g} a step that reads the full pool is balanced with "
-        f"{row['tokens']:,.0f} tokens; a fixed batch of {parameters['batch']:,} leaves compute idle for "
-        f"{row['idle_compute']:.0%} of a step with perfect overlap and memory for {row['idle_memory']:.0%}."
+        f"Requests of density {parameters['density']:g} keep the pool full with {row['tokens']:,.0f} tokens a step; "
+        f"a step of {parameters['batch']:,} tokens that reads it leaves compute idle for {row['idle_compute']:.0%} and "
+        f"memory for {row['idle_memory']:.0%} of its time if both overlap perfectly."
     )
 
 
@@ -50,10 +50,10 @@ def balanced_batch(
         int, Par("Fixed dense batch", "tokens", low=128, high=4096, step=128, free=True, source="NanoFlow ships 1024")
     ] = 1024,
 ) -> dict[str, pl.DataFrame]:
-    """ρ (M / bandwidth) (compute / 2 P) tokens a step, and the idle shares of a step with another batch.
+    """ρ (M / bandwidth) (compute / 2 P) tokens a step; and what a step that reads the full pool leaves idle.
 
-    Requests are admitted as they finish, so with a larger batch the pool is not full: T_m shrinks in proportion to what
-    is left of the memory work for each token.
+    Requests of a density ρ keep the pool full only if so many tokens are computed a step on average: with fewer it runs
+    empty, with more it cannot admit what it would need. How long compute or memory then waits is that of a single step.
     """
     chips = dict.fromkeys((context.accelerator(accelerator).name, *CHIPS))
     lines = [

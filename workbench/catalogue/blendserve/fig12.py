@@ -28,7 +28,8 @@ from workbench.catalogue.spec import Assumption, Match, experiment
 MODELS = {"qwen2.5-7b": 1, "llama-2-7b": 1, "qwen2.5-72b": 8, "deepseek-llm-67b": 8}
 """Model -> accelerators that share its layers: ASPLOS'26 paper §6.2."""
 LARGE_BATCH = 2048
-QUICK = 60_000
+QUICK = 200_000
+QUICK_TRACES = ("Trace#1", "Trace#4")
 GAIN, PLACE = f"{BLEND} over {NF_DFS}", "four models, four traces"
 
 
@@ -70,6 +71,8 @@ def fig12(
         costs = costs_for(context, model, accelerator, tp)
         engine, batch = rates.engine(costs), DENSE_BATCH if tp == 1 else LARGE_BATCH
         for trace, (density, ratio) in TRACES.items():
+            if context.mode == "quick" and trace not in QUICK_TRACES:
+                continue
             context.tell(f"{model}, {trace}")
             setup = Setup(costs, "burstgpt-like", density, ratio, size_of(context, requests, QUICK), context.seed)
             pool = made(setup).mix.pool

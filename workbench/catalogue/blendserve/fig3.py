@@ -12,7 +12,7 @@ from workbench.catalogue.blendserve.series import binned
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import Assumption, Match, experiment
+from workbench.catalogue.spec import experiment
 
 BASE = "one source after the other"
 CROSSINGS = "crossings of a compute-to-memory ratio of 1, baseline order [acceptance]"
@@ -42,9 +42,6 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     draw="blending.ratio",
     say=_say,
     stochastic=True,
-    matches=(
-        Match(assumptions=(Assumption("the dense batch follows the memory time of every step", {"requests": 20_000}),)),
-    ),
 )  # fmt: skip
 def fig3(
     context: Context,

@@ -29,7 +29,7 @@ from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Assumption, Match, experiment
 
 QUICK = 200_000
-KEEPS = (0.5, 0.9, 0.99, 1.0)
+KEEPS = (0.0, 0.9, 0.99, 1.0)
 SHARE = "share of leaves split"
 
 

@@ -76,5 +76,5 @@ def tab2(
         )  # fmt: skip
         known += [("compute density", trace, measured, "1"), ("prefix sharing ratio", trace, found.sharing, "1")]
         known += [(f"requests from {name} in an example mix", trace, n, "1") for name, n in counts.items()]
-    known += [("requests per workload", place, requests, "1") for place in ("§6.2", "A.3")]
+    known += [("requests per workload", place, rows[0]["requests"], "1") for place in ("§6.2", "A.3")]
     return {"mixes": pl.DataFrame(rows), "headline": headline(known)}

@@ -30,7 +30,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.spec import Assumption, Match, experiment
 
 RANKS = (1, 2, 4)
-QUICK = 200_000
+QUICK = 400_000
 BALANCE = "work of a rank over the mean of the ranks [acceptance]"
 PLACE = "compute and memory time, 4 ranks"
 _TRACES = tuple(TRACES)

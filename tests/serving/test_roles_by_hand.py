@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from serving_cases import asked, migrating, place
 
+from workbench.serving.model import run_compiled
 from workbench.serving.model.lowered import COLOCATED, DECODE, DONE, PREFILL, REJECTED
 from workbench.serving.policy import FIRST_FREE, LEAST_OUTSTANDING, ROUND_ROBIN
 from workbench.serving.simulated import simulate
 
 NAN, INF = float("nan"), float("inf")
-RUNS = pytest.mark.parametrize("run", [simulate], ids=["simpy"])
+RUNS = pytest.mark.parametrize("run", [simulate, run_compiled], ids=["simpy", "compiled"])
 
 
 def same(values, wanted):

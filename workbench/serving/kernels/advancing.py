@@ -5,6 +5,7 @@ but their times are added one by one as in the long form, so that the sums are t
 """
 
 from workbench.jit import inner_kernel
+from workbench.serving.kernels.blocks import blocks_to_admit
 from workbench.serving.kernels.ending import end
 from workbench.serving.kernels.layout import (
     ASKING,
@@ -24,6 +25,7 @@ from workbench.serving.kernels.layout import (
     HOLDS,
     ITERATION,
     JUMPS,
+    LANDED,
     PAGE,
     PAGE_STEPS,
     PEAK,
@@ -45,7 +47,7 @@ from workbench.serving.kernels.layout import (
     WHOLE,
 )
 from workbench.serving.kernels.logs import shortage
-from workbench.serving.kernels.starting import blocks_to_admit, start
+from workbench.serving.kernels.starting import start
 
 
 @inner_kernel
@@ -85,7 +87,7 @@ def nobody_comes(state, one):
 
     Some requests decode now.
     """
-    if one[PREFILLING] > 0:
+    if one[PREFILLING] > 0 or one[LANDED] > 0:
         return False
     if one[QUEUED] == 0 or one[WHOLE] == 1:
         return True

@@ -16,6 +16,7 @@ from workbench.serving.kernels.layout import (
     MADE,
     NEED,
     NEXT,
+    OUTPUT,
     PEAK,
     PROMPT,
     RESERVE,
@@ -25,6 +26,13 @@ from workbench.serving.kernels.layout import (
 )
 from workbench.serving.kernels.lists import queue_first, stop_last_prefill, stop_running
 from workbench.serving.kernels.segments import close_segment
+
+
+@inner_kernel
+def blocks_to_admit(requests, one, r):
+    """KV blocks that a request takes when it is admitted, or when its KV is sent."""
+    tokens = requests[r, NEED] if one[RESERVE] == 0 else requests[r, PROMPT] + requests[r, OUTPUT]
+    return (tokens + one[BLOCK] - 1) // one[BLOCK]
 
 
 @inner_kernel
@@ -57,8 +65,11 @@ def evict_last(state, j, one):
 
 
 @inner_kernel
-def grow(state, j, one):
-    """Give every request that decodes the block of its next token; True unless somebody had to go for that."""
+def grow(state, j, one, joined):
+    """Give every request that decodes the block of its next token; True unless somebody had to go for that.
+
+    Of those that decode, so many have joined that do not count by themselves yet.
+    """
     calm = True
     if one[RESERVE] == 0:
         if one[ASKING] <= one[FREE]:
@@ -67,6 +78,8 @@ def grow(state, j, one):
         else:
             _grow_one_by_one(state, j, one)
             calm = False
+    if joined > 0 and calm:
+        begin_all(state, one)
     one[CHARGED] = 1
     return calm
 

@@ -33,7 +33,9 @@ from workbench.serving.kernels.layout import (
     PHASES,
     PREFILL,
     PREFILL_HEAD,
+    PREFILLS,
     RESERVE,
+    ROLE,
     ROOT,
     STATUS,
     STEP_BUDGET,
@@ -43,6 +45,7 @@ from workbench.serving.kernels.layout import (
     STORED,
     TOKENS,
 )
+from workbench.serving.kernels.leaving import leave
 from workbench.serving.kernels.lists import stop_prefill, stop_running
 from workbench.serving.kernels.logs import log_end
 from workbench.serving.kernels.prefix_cache import keep_prefix
@@ -119,6 +122,9 @@ def _complete(state, j, one, r, now_s, iteration):
     if requests[r, MADE] == requests[r, OUTPUT]:
         close_segment(state, j, r)
         finish(state, one, r, now_s)
+        return
+    if one[ROLE] == PREFILLS:
+        leave(state, j, one, r)
         return
     begin_decoding(state, one, r)
     if one[RESERVE] == 0 and requests[r, STORED] % one[BLOCK] == 0:

@@ -14,7 +14,8 @@ NEXT, PREVIOUS = 5, 6
 """Neighbours in the one list it is in: the router's, a queue (forward only), or the running ones."""
 NEXT_PREFILL = 7
 LEFT, RIGHT, FINISH = 8, 9, 10
-"""Its place in the heap of its instance, and the decode clock at which it is done."""
+"""Its place in the heap of its instance, and the decode clock at which it is done; or its neighbours among the leaving
+ones."""
 SINCE = 11
 """Decode clock at which it began to count by itself; -1 while it does not decode or is left out."""
 SEGMENT_FROM, SEGMENT_INDEX, SEGMENT_ROW = 12, 13, 14
@@ -28,7 +29,9 @@ PREFILL = 22
 """The instance that ended its latest prefill, -1 for none."""
 IDS_AT, IDS, CACHED = 23, 24, 25
 """Where the ids of its hash blocks begin in `State.cells`, how many there are, and prompt tokens found in caches."""
-REQUEST_SIZE = 26
+FLOW = 26
+"""The row of the flow that brings its KV to `INSTANCE`, -1 for none."""
+REQUEST_SIZE = 27
 
 # Its instants and its two random numbers, one row of float64.
 ARRIVAL_S, FIRST_TOKEN_S, FINISH_S, WAIT_S, DRAW = 0, 1, 2, 3, 4
@@ -43,6 +46,7 @@ PHASES = 12
 CACHE_AT, CACHE_MASK = 13, 14
 """Where its prefix cache begins there, and by which bits of an id it looks for a chain, see `prefix_cache`."""
 MODEL = 15
+"""The line of the router that it takes requests from: the number of its model, unless it only decodes."""
 # Then what it does.
 UP, GOING, OUTSTANDING, TOKENS = 16, 17, 18, 19
 """Whether it is up, whether a step is in progress, requests given to it, tokens they still have to process."""
@@ -72,7 +76,15 @@ HOLDS = 49
 """Whether it must stop before the end of a step in which somebody is done."""
 CACHED_IDS, NEWEST, OLDEST = 50, 51, 52
 """Ids in its prefix cache, and the nodes of the one used last and of the one used longest ago."""
-INSTANCE_SIZE = 53
+LEAVING_HEAD, LEAVING_TAIL, LEFT_NOW = 53, 54, 55
+"""Of one that only prefills: those whose prompts are done and whose KV is still there, in that order, linked by `LEFT`
+and `RIGHT`; the first of them that the router does not know of yet."""
+COMING, LANDED, LANDED_HEAD, LANDED_TAIL = 56, 57, 58, 59
+"""Of one that only decodes: how many it has blocks for whose KV is on its way, and those whose KV has come."""
+INSTANCE_SIZE = 60
+
+COLOCATED, PREFILLS, DECODES = 0, 1, 2
+"""What `ROLE` holds: it does both, it prefills only, it decodes what others have prefilled."""
 
 # Its times and step-time coefficients, one row of float64.
 BOUNDARY, STEP_S, BUSY_S = 0, 1, 2
@@ -81,16 +93,17 @@ FORM, FORM_ROW = 3, 5
 """Where the coefficients begin, and how many there are in each of the two rows."""
 REALS_SIZE = 13
 
-# One model's part of the router: who waits, where the policy left off, and which are its instances.
+# One line of the router: who waits, where the policy left off, and which are its instances.
 ROUTER_HEAD, ROUTER_TAIL, CURSOR, BEGIN, BEHIND = 0, 1, 2, 3, 4
 WAITING, WAITING_TOKENS = 5, 6
 """How many wait, and the tokens of their prefills."""
 LINE_SIZE = 7
 
 # What all share.
-PAGES_USED, ROWS_USED, JUMPS, ID_TOKENS = 0, 1, 2, 3
-"""Pages and rows of the logs in use, whether there may be jumps, and tokens of one hash block."""
-SHARED_SIZE = 4
+PAGES_USED, ROWS_USED, JUMPS, ID_TOKENS, SENT_HEAD, SENT_TAIL = range(6)
+"""Pages and rows of the logs in use, whether there may be jumps, tokens of one hash block, and the list of those whose
+KV is to be sent."""
+SHARED_SIZE = 6
 
 LARGE = 2**62
 """More tokens than can be asked for; stands for any number."""
@@ -109,13 +122,13 @@ class State(NamedTuple):
     """Requests, instances and logs, in few arrays: each costs time in every call.
 
     Attributes:
-        requests: int32[n, 26] rows.
+        requests: int32[n, 27] rows.
         moments: float64[n, 6] rows.
-        instances: int64[N, 53] rows.
+        instances: int64[N, 60] rows.
         reals: float64[N, 13] rows.
         cells: int32, what has no fixed size: the ids of all hash blocks, request after request; then for each paged
             instance a histogram of phases, of `block` entries; then the prefix caches.
-        shared: int64[4].
+        shared: int64[6].
         pages: float64[P, 512], ends of steps on pages chained per instance.
         rows: int64[R, 5], segments in the order in which they were closed.
     """
@@ -134,8 +147,8 @@ class Router(NamedTuple):
     """Who waits for an instance.
 
     Attributes:
-        lines: int64[M, 7] rows.
-        members: int64[N], the instances of each model in index order, model after model.
+        lines: int64[M, 7] rows; where instances have roles of their own, M more for those who wait to decode.
+        members: int64[N], the instances of each line in index order, line after line.
         offer: int64[3, N] scratch, what a dispatch policy sees: places, outstanding requests, tokens.
         route: number of the dispatch policy.
     """

@@ -3,14 +3,19 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
+from workbench.serving.kernels.blocks import blocks_to_admit, take_blocks
 from workbench.serving.kernels.layout import (
     BEGIN,
     BEHIND,
     BOUNDARY,
+    COMING,
     CURSOR,
+    DECODES,
     DRAW,
+    FREE,
     GOING,
     INSTANCE,
+    LANDED,
     LIMIT,
     MADE,
     NEED,
@@ -18,9 +23,16 @@ from workbench.serving.kernels.layout import (
     OUTPUT,
     OUTSTANDING,
     PROMPT,
+    QUEUED,
+    ROLE,
     ROOM,
     ROUTER_HEAD,
     ROUTER_TAIL,
+    RUNNING,
+    SENT_HEAD,
+    SENT_TAIL,
+    SLOTS,
+    STORED,
     TOKENS,
     UP,
     WAITING,
@@ -47,7 +59,8 @@ def candidates(state, router, m, r):
     first, count = router.lines[m, BEGIN], 0
     for place in range(router.lines[m, BEHIND] - first):
         one = state.instances[router.members[first + place]]
-        if one[UP] == 1 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]:
+        takes = one[UP] == 1 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]
+        if takes and (one[ROLE] != DECODES or has_room(state.requests, one, r)):
             router.offer[0, count] = place
             router.offer[1, count] = one[OUTSTANDING]
             router.offer[2, count] = one[TOKENS]
@@ -56,14 +69,43 @@ def candidates(state, router, m, r):
 
 
 @inner_kernel
+def has_room(requests, one, r):
+    """Whether an instance that only decodes has a slot and blocks for a request, and nobody that it evicted."""
+    inside = one[RUNNING] + one[COMING] + one[LANDED]
+    return one[QUEUED] == 0 and inside < one[SLOTS] and blocks_to_admit(requests, one, r) <= one[FREE]
+
+
+@inner_kernel
 def give(state, j, r, now_s):
-    """Give a request to an instance that has been brought up to now."""
-    one = state.instances[j]
-    queue_last(state.requests, one, r)
-    state.requests[r, INSTANCE] = j
+    """Give a request to an instance that has been brought up to now: it is queued there, or its KV is to be sent."""
+    requests, one = state.requests, state.instances[j]
+    requests[r, INSTANCE] = j
     one[OUTSTANDING] += 1
-    one[TOKENS] += state.requests[r, NEED] + state.requests[r, OUTPUT] - state.requests[r, MADE]
-    if one[GOING] == 0 and state.reals[j, BOUNDARY] > now_s:
+    one[TOKENS] += requests[r, NEED] - requests[r, STORED] + requests[r, OUTPUT] - requests[r, MADE]
+    if one[ROLE] == DECODES:
+        take_blocks(one, blocks_to_admit(requests, one, r))
+        one[COMING] += 1
+        send_last(requests, state.shared, r)
+        return
+    queue_last(requests, one, r)
+    wake(state, j, now_s)
+
+
+@inner_kernel
+def send_last(requests, shared, r):
+    """Put a request behind all whose KV is to be sent."""
+    requests[r, NEXT] = -1
+    if shared[SENT_HEAD] < 0:
+        shared[SENT_HEAD] = r
+    else:
+        requests[shared[SENT_TAIL], NEXT] = r
+    shared[SENT_TAIL] = r
+
+
+@inner_kernel
+def wake(state, j, now_s):
+    """Let an idle instance look for work now."""
+    if state.instances[j, GOING] == 0 and state.reals[j, BOUNDARY] > now_s:
         state.reals[j, BOUNDARY] = now_s
 
 

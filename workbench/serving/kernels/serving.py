@@ -9,6 +9,8 @@ from workbench.serving.kernels.events import run
 from workbench.serving.kernels.layout import BAD_CHOICE, FINISHED, PAGE_STEPS, PAGES_SHORT, Router, State
 from workbench.serving.kernels.logs import grown, sort_rows, unroll
 from workbench.serving.kernels.prefix_cache import cache_sizes
+from workbench.serving.kernels.roles_events import run_roles
+from workbench.serving.kernels.roles_layout import FLOWS_SHORT, Links, flows_of, links_from
 from workbench.serving.kernels.scaled import logged, scaled_from
 from workbench.serving.kernels.scaled_events import PLACES, run_scaled
 from workbench.serving.kernels.scaled_layout import LOGS_SHORT, Scaled
@@ -36,6 +38,7 @@ class Finished(NamedTuple):
     ticks: np.ndarray
     cached: np.ndarray
     prefill: np.ndarray
+    flows: np.ndarray
 
 
 def serve(
@@ -51,7 +54,7 @@ def serve(
         route: number of the dispatch policy.
         until_s: the last instant that happens.
         scaling: the fields of `workbench.serving.model.Scaling`, or None; with it failures are those of places.
-        network: the fields of `workbench.serving.model.Network`, or None; not read.
+        network: the fields of `workbench.serving.model.Network`, or None where no instance has a role of its own.
         models: how many there are.
         chooser: a first-class function that dispatches in place of the numbered policy, or None.
         jumps: False does every step in full, for tests.
@@ -59,33 +62,38 @@ def serve(
     Returns:
         `Finished`, or None if the chooser chose what was not offered.
     """
-    state = _state(requests, instances, jumps)
     if scaling is not None:
         models = max(models, scaling[5].size)
-    router = _router(instances, models, route)
+    state = _state(requests, instances, models, jumps)
+    router = _router(state, models if network is None else 2 * models, route)
     scaled = None if scaling is None else scaled_from(scaling, state)
+    links = None if network is None else links_from(*network)
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))
     order = np.ascontiguousarray(order[np.isfinite(back_s[order])])
     broken, place = (time_s, failing, back_s, order), np.zeros(PLACES, np.int64)
     while True:
-        if scaled is None:
-            stop = run(state, router, chooser, until_s, broken, place)
-        else:
+        if scaled is not None:
             stop = run_scaled(state, router, scaled, chooser, until_s, broken, place)
+        elif links is not None:
+            stop = run_roles(state, router, links, chooser, until_s, broken, place)
+        else:
+            stop = run(state, router, chooser, until_s, broken, place)
         if stop == FINISHED:
-            return _finished(state, scaled)
+            return _finished(state, scaled, links)
         if stop == BAD_CHOICE:
             return None
         if stop == LOGS_SHORT:
             longer = {log: grown(getattr(scaled, log)) for log in ("states", "loads", "ticks")}
             scaled = scaled._replace(**longer)
+        elif stop == FLOWS_SHORT:
+            links = links._replace(flows=grown(links.flows), active=grown(links.active))
         else:
             log = "pages" if stop == PAGES_SHORT else "rows"
             state = state._replace(**{log: grown(getattr(state, log))})
 
 
-def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
+def _state(requests: tuple, instances: tuple, models: int, jumps: bool) -> State:
     arrival_s, prompt, output, model, draw, rank, ids_at, ids, id_tokens = requests
     serves, *settings, form = instances
     count, size = arrival_s.size, serves.size
@@ -95,8 +103,7 @@ def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
     if rank.any():
         rows[:, layout.RANK] = np.unique(rank, return_inverse=True)[1]
     rows[:, layout.IDS_AT], rows[:, layout.IDS] = ids_at[:-1], np.diff(ids_at)
-    for column in (layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE, layout.PREFILL):
-        rows[:, column] = -1
+    rows[:, _UNKNOWN] = -1
     moments = np.full((count, layout.MOMENTS_SIZE), np.nan)
     moments[:, layout.ARRIVAL_S], moments[:, layout.DRAW :] = arrival_s, draw
 
@@ -114,14 +121,15 @@ def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
     cells = np.zeros(ends[-1], np.int32)
     cells[: ids.size] = ids
     cells[ends[size - 1] :] = -1
-    one[:, layout.MODEL], one[:, layout.UP], one[:, layout.FREE] = serves, 1, blocks
-    for column in _NOBODY:
-        one[:, column] = -1
+    # Those who wait to decode have lines of their own, after the models' first ones.
+    one[:, layout.MODEL] = serves + models * (one[:, layout.ROLE] == layout.DECODES)
+    one[:, layout.UP], one[:, layout.FREE] = 1, blocks
+    one[:, _NOBODY] = -1
     one[:, layout.PLACE] = PAGE_STEPS
     reals = np.zeros((size, layout.REALS_SIZE))
     reals[:, layout.BOUNDARY], reals[:, layout.FORM :] = np.inf, form.reshape(size, -1)
     shared = np.zeros(layout.SHARED_SIZE, np.int64)
-    shared[layout.JUMPS], shared[layout.ID_TOKENS] = jumps, id_tokens
+    shared[layout.JUMPS], shared[layout.ID_TOKENS], shared[layout.SENT_HEAD] = jumps, id_tokens, -1
     return State(
         requests=rows,
         moments=moments,
@@ -134,17 +142,17 @@ def _state(requests: tuple, instances: tuple, jumps: bool) -> State:
     )
 
 
-def _router(instances: tuple, models: int, route: int) -> Router:
-    serves = instances[0]
-    members = np.argsort(serves, kind="stable")
-    lines = np.full((models, layout.LINE_SIZE), -1)
+def _router(state: State, count: int, route: int) -> Router:
+    line_of = state.instances[:, layout.MODEL]
+    members = np.argsort(line_of, kind="stable")
+    lines = np.full((count, layout.LINE_SIZE), -1)
     lines[:, [layout.CURSOR, layout.WAITING, layout.WAITING_TOKENS]] = 0
-    edges = np.searchsorted(serves[members], np.arange(models + 1))
+    edges = np.searchsorted(line_of[members], np.arange(count + 1))
     lines[:, layout.BEGIN], lines[:, layout.BEHIND] = edges[:-1], edges[1:]
-    return Router(lines=lines, members=members, offer=np.empty((3, serves.size), np.int64), route=route)
+    return Router(lines=lines, members=members, offer=np.empty((3, members.size), np.int64), route=route)
 
 
-def _finished(state: State, scaled: Scaled | None) -> Finished:
+def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finished:
     requests, moments, one = state.requests, state.moments, state.instances
     iteration_at = np.concatenate([[0], np.cumsum(one[:, layout.ITERATION])])
     iteration_end_s = np.empty(iteration_at[-1])
@@ -168,12 +176,17 @@ def _finished(state: State, scaled: Scaled | None) -> Finished:
         states=states,
         loads=loads,
         ticks=ticks,
+        flows=flows_of(links),
     )
 
 
-_NOBODY = (
+_UNKNOWN = [
+    layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE, layout.PREFILL, layout.FLOW,
+]  # fmt: skip
+_NOBODY = [
     layout.HEAD, layout.TAIL, layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.PREFILL_HEAD, layout.PREFILL_TAIL,
-    layout.ROOT, layout.PAGE, layout.FIRST_PAGE, layout.NEWEST, layout.OLDEST,
-)  # fmt: skip
+    layout.ROOT, layout.PAGE, layout.FIRST_PAGE, layout.NEWEST, layout.OLDEST, layout.LEAVING_HEAD, layout.LEAVING_TAIL,
+    layout.LEFT_NOW,
+]  # fmt: skip
 _WHOLE = ("instance", "evictions", "moves", "made", "cached", "prefill")
 _INSTANTS = ("first_token_s", "finish_s", "wait_s")

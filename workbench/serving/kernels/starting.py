@@ -3,12 +3,11 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
-from workbench.serving.kernels.blocks import evict_last, grow, take_blocks
+from workbench.serving.kernels.blocks import blocks_to_admit, evict_last, grow, take_blocks
 from workbench.serving.kernels.decoding import begin_all, begin_decoding, count_all_up
 from workbench.serving.kernels.layout import (
     APART,
     ARRIVAL_S,
-    BLOCK,
     BOUNDARY,
     BROKEN,
     BUDGET,
@@ -25,6 +24,7 @@ from workbench.serving.kernels.layout import (
     HEAD,
     HELD,
     ITERATION,
+    LANDED,
     LEFT_OUT,
     MADE,
     NEED,
@@ -33,11 +33,11 @@ from workbench.serving.kernels.layout import (
     OUTPUT,
     PREFILL_HEAD,
     PREFILLING,
-    PROMPT,
+    PREFILLS,
     QUEUE_HEAD,
     QUEUED,
     RANK,
-    RESERVE,
+    ROLE,
     ROOT,
     RUNNING,
     SEGMENT_FROM,
@@ -54,17 +54,11 @@ from workbench.serving.kernels.layout import (
     WAIT_S,
     WHOLE,
 )
+from workbench.serving.kernels.leaving import join_landed
 from workbench.serving.kernels.lists import prefill_last, run_last, take_first
 from workbench.serving.kernels.prefix_cache import tokens_found
 from workbench.serving.kernels.segments import close_segment, open_segment
 from workbench.serving.kernels.step_time import step_seconds
-
-
-@inner_kernel
-def blocks_to_admit(requests, one, r):
-    """KV blocks that a queued request takes when it is admitted."""
-    tokens = requests[r, NEED] if one[RESERVE] == 0 else requests[r, PROMPT] + requests[r, OUTPUT]
-    return (tokens + one[BLOCK] - 1) // one[BLOCK]
 
 
 @inner_kernel
@@ -159,13 +153,18 @@ def mend_segments(state, one):
 
 @inner_kernel
 def start(state, j, now_s):
-    """Start a step on an instance that is up and has none in progress; without requests it stays idle."""
+    """Start a step on an instance that is up and has none in progress; where nobody runs it stays idle."""
     requests, one, times = state.requests, state.instances[j], state.reals[j]
     times[BOUNDARY] = np.inf
+    joined = one[LANDED]
+    if joined > 0:
+        join_landed(state, one)
     if one[RUNNING] == 0 and one[QUEUED] == 0:
         return
-    if grow(state, j, one):
+    if grow(state, j, one, joined):
         admit(state, j, one, now_s)
+    if one[RUNNING] == 0:  # KV on its way takes the blocks
+        return
 
     prefill_only = one[APART] == 1 and one[PREFILLING] > 0
     one[STEP_DECODES] = 1 if one[DECODING] + one[LEFT_OUT] > 0 and not prefill_only else 0
@@ -193,7 +192,7 @@ def start(state, j, now_s):
         prefills += 1
         prompt += k
         pairs += (stored + k) * (stored + k) - stored * stored
-        finishes |= k == missing and requests[r, OUTPUT] - requests[r, MADE] <= 1
+        finishes |= k == missing and (one[ROLE] == PREFILLS or requests[r, OUTPUT] - requests[r, MADE] <= 1)
         r = requests[r, NEXT_PREFILL]
     one[STEP_PREFILLS] = prefills
     one[STEP_FINISHES] = 1 if finishes else 0

@@ -1,0 +1,88 @@
+"""From one that prefills to one that decodes: the line in between, KV on its way, KV that has come."""
+
+from workbench.jit import inner_kernel
+from workbench.serving.kernels.blocks import blocks_to_admit
+from workbench.serving.kernels.flows import begin_flow, drop_flow, share_rates
+from workbench.serving.kernels.layout import (
+    COMING,
+    FLOW,
+    FREE,
+    HELD,
+    INSTANCE,
+    LEFT_NOW,
+    NEXT,
+    PREFILL,
+    REQUEST_MODEL,
+    RIGHT,
+    ROUTER_HEAD,
+    SENT_HEAD,
+    STORED,
+)
+from workbench.serving.kernels.leaving import land_last, stop_leaving
+from workbench.serving.kernels.roles_layout import END_S, NEXT_FLOW, REQUEST
+from workbench.serving.kernels.routing import hand_out, wait_at_router, wake
+
+
+@inner_kernel
+def line_up(state, router, models):
+    """Those who have left their instances wait to decode, instance after instance."""
+    requests = state.requests
+    for j in range(state.instances.shape[0]):
+        one = state.instances[j]
+        r = one[LEFT_NOW]
+        while r >= 0:
+            wait_at_router(state, router, models + requests[r, REQUEST_MODEL], r)
+            r = requests[r, RIGHT]
+        one[LEFT_NOW] = -1
+
+
+@inner_kernel
+def hand_out_all(state, router, links, chooser, models, now_s):
+    """Hand out all lines: first to those that prefill, then to those that decode. False for a wrong choice."""
+    for line in range(router.lines.shape[0]):
+        if router.lines[line, ROUTER_HEAD] >= 0 and not hand_out(state, router, chooser, line, now_s):
+            return False
+    send(state, links, now_s)
+    return True
+
+
+@inner_kernel
+def hand_out_model(state, router, links, chooser, m, models, now_s):
+    """Hand out both lines of a model. False if the policy chose what was not offered."""
+    right = hand_out(state, router, chooser, m, now_s) and hand_out(state, router, chooser, m + models, now_s)
+    send(state, links, now_s)
+    return right
+
+
+@inner_kernel
+def send(state, links, now_s):
+    """Let the KV of all who have just been given to one that decodes be on its way."""
+    requests, r = state.requests, state.shared[SENT_HEAD]
+    if r < 0:
+        return
+    while r >= 0:
+        size = float(requests[r, STORED]) * links.kv_bytes[requests[r, REQUEST_MODEL]]
+        requests[r, FLOW] = begin_flow(links, r, requests[r, PREFILL], requests[r, INSTANCE], size, now_s)
+        r = requests[r, NEXT]
+    state.shared[SENT_HEAD] = -1
+    share_rates(links)
+
+
+@inner_kernel
+def land(state, links, now_s):
+    """The flow that is due has come: its blocks at the source are free, and the target may run its request."""
+    requests, entry = state.requests, links.counts[NEXT_FLOW]
+    flow = links.flows[entry]
+    r = int(flow[REQUEST])
+    drop_flow(links, entry, now_s)
+    flow[END_S] = now_s
+    requests[r, FLOW] = -1
+    source, target = state.instances[requests[r, PREFILL]], state.instances[requests[r, INSTANCE]]
+    source[FREE] += requests[r, HELD]
+    stop_leaving(requests, source, r)
+    wake(state, requests[r, PREFILL], now_s)
+    target[COMING] -= 1
+    requests[r, HELD] = blocks_to_admit(requests, target, r)
+    land_last(requests, target, r)
+    wake(state, requests[r, INSTANCE], now_s)
+    share_rates(links)

@@ -153,6 +153,26 @@ def scanners(outcome: Outcome, _: str | None = None) -> Canvas:
     return made.y(range=[0, 1.08], tickformat=".0%").set(barmode="group")
 
 
+def orders(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Share of the practical optimum, and of the largest sharing, by trace and order."""
+    table = first(outcome.tables["orders"])
+    palette = Palette((*SYSTEMS, *table["system"].unique(maintain_order=True)))
+
+    def painter(column: str):
+        def paint(made: Canvas, row: int) -> None:
+            for trace in grouped(table, "trace", column, "system", palette, digits=".0%"):
+                made.add({**trace, "showlegend": row == 1}, row=row)
+            made.y(row, title="share", range=[0, 1.1], tickformat=".0%")
+
+        return paint
+
+    painters = {
+        "share": ("throughput over the practical optimum", painter("share")),
+        "sharing": ("sharing kept over the largest possible", painter("kept")),
+    }
+    return stack("Five orders", painters, panel).set(barmode="group")
+
+
 def retention(outcome: Outcome, _: str | None = None) -> Canvas:
     """Throughput by sharing ratio for each order."""
     table = first(outcome.tables["retention"])

@@ -28,6 +28,7 @@ for _name in (
     "leaf_splits",
     "tree_operation",
     "overlap",
+    "orders",
     "scanners",
     "retention",
     "run_length",

@@ -1,24 +1,30 @@
-"""Faults planted in SimPy's pipelines, ranks and prefix caches are seen: the compiled engine says otherwise."""
+"""Faults planted in SimPy's pipelines, ranks, prefix caches and migrations are seen: compiled code says otherwise."""
 
 from collections.abc import Iterator
+from math import nextafter
 
 import numpy as np
 import pytest
 from scaling_cases import piped_scenarios
-from serving_cases import scenario, with_prefixes, with_ranks
+from serving_cases import scenario, with_prefixes, with_ranks, with_roles
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.scaled import DRAINING, PIPED, STARTING, UP, WARM
-from workbench.serving.simulated import instance, router, simulate
+from workbench.serving.simulated import decoder, instance, links, router, simulate
 from workbench.serving.simulated import run as simulated_run
+from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.links import Links
+from workbench.serving.simulated.migrations import Migrations
 from workbench.serving.simulated.operation import Operation
+from workbench.serving.simulated.prefiller import Prefiller
 from workbench.serving.simulated.prefix_cache import PrefixCache
 from workbench.serving.simulated.request import Request
+from workbench.serving.simulated.router import Router
 from workbench.serving.simulated.weights import Weights
 
 
@@ -32,6 +38,12 @@ def cached() -> Iterator[Lowered]:
     for seed in range(300):
         rng = np.random.default_rng(seed)
         yield with_prefixes(rng, with_ranks(rng, scenario(rng)))
+
+
+def migrated() -> Iterator[Lowered]:
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        yield with_ranks(rng, with_roles(rng, scenario(rng)))
 
 
 def piped() -> Iterator[Lowered]:
@@ -233,6 +245,116 @@ def prompts_are_kept_from_admission_on(patch):
     patch.setattr(PrefixCache, "hit", eager)
 
 
+def blocks_are_free_when_sending_begins(patch):
+    start = Migrations.start
+
+    def early(self, request, target):
+        start(self, request, target)
+        source = self.instances[request.prefilled_on]
+        source.blocks.free += source.leaving[request]
+        source.leaving[request] = 0
+        source.wake()
+
+    patch.setattr(Migrations, "start", early)
+
+
+def who_is_sent_counts_where_it_was_prefilled(patch):
+    patch.setattr(Prefiller, "outstanding", property(lambda self: Instance.outstanding.fget(self) + len(self.leaving)))
+
+
+def decode_lines_are_in_order_of_prompts(patch):
+    patch.setattr(Router, "pass_on", lambda self, request: self.decode_lines[request.model].append(request))
+
+
+def who_comes_takes_no_slot(patch):
+    def expects(self, request):
+        members = len(self.running) + len(self.landed)
+        room = self.takes(request) and not self.queue and members < self.slots
+        return room and self._blocks_for(request) <= self.blocks.free
+
+    patch.setattr(Decoder, "expects", expects)
+
+
+def who_was_evicted_does_not_hold_others_up(patch):
+    def expects(self, request):
+        members = len(self.running) + len(self.coming) + len(self.landed)
+        return self.takes(request) and members < self.slots and self._blocks_for(request) <= self.blocks.free
+
+    patch.setattr(Decoder, "expects", expects)
+
+
+def who_lands_waits_for_blocks_of_others(patch):
+    start = Instance._start
+
+    def late(self):
+        step = start(self)
+        for request in self.landed:
+            decoder.join_last(self.running, request)
+        self.landed.clear()
+        return step or start(self)
+
+    patch.setattr(Decoder, "_start", late)
+
+
+def every_transfer_gets_an_equal_part_of_its_source(patch):
+    share_out = links.share_out
+
+    def unfair(flows, egress, ingress):
+        share_out(flows, egress, ingress)
+        for flow in flows:
+            most = egress[flow.source] / sum(other.source == flow.source for other in flows)
+            flow.rate = min(flow.rate, most)
+
+    patch.setattr(links, "share_out", unfair)
+
+
+def latency_comes_on_top(patch):
+    end_s = Links._end_s
+    patch.setattr(Links, "_end_s", lambda self, flow: end_s(self, flow) + self.latency_s * (flow.size > 0))
+
+
+def transfers_land_after_steps_start(patch):
+    comes_behind(patch, "lands", "starts")
+
+
+def transfers_land_before_failures(patch):
+    comes_behind(patch, "fails", "lands")
+
+
+def a_transfer_ends_a_moment_later(patch):
+    end_s = Links._end_s
+    patch.setattr(Links, "_end_s", lambda self, flow: nextafter(end_s(self, flow), np.inf))
+
+
+def what_a_failed_target_would_have_got_is_computed_again(patch):
+    stop = Migrations.stop
+
+    def all_again(self, failing):
+        stop(self, failing)
+        if isinstance(failing, Decoder):
+            for request in [r for r in self.router.decode_lines[failing.model] if r.instance == failing.index]:
+                self.router.decode_lines[failing.model].remove(request)
+                source = self.instances[request.prefilled_on]
+                source.let_go(request)
+                request.forget()
+                router.join_first(self.router.lines[failing.model], request)
+
+    patch.setattr(Migrations, "stop", all_again)
+
+
+def decode_lines_have_the_turn_of_main_lines(patch):
+    choose = Router._choose
+
+    def one_turn(self, request, line, free):
+        main = self.lines[request.model]
+        line.turn = main.turn
+        found = choose(self, request, line, free)
+        main.turn = line.turn
+        return found
+
+    patch.setattr(Router, "_choose", one_turn)
+
+
 FAULTS = {
     piped: [
         pipelines_form_after_ticks, copies_are_there_after_pipelines_form, members_keep_their_kv_at_the_switch,
@@ -247,6 +369,13 @@ FAULTS = {
     cached: [
         a_hit_is_no_use, the_first_block_is_used_first, the_last_blocks_are_kept, a_gap_does_not_matter,
         nothing_of_a_prompt_is_computed, prefixes_outlive_a_failure, prompts_are_kept_from_admission_on,
+    ],
+    migrated: [
+        blocks_are_free_when_sending_begins, who_is_sent_counts_where_it_was_prefilled,
+        decode_lines_are_in_order_of_prompts, who_comes_takes_no_slot, who_was_evicted_does_not_hold_others_up,
+        who_lands_waits_for_blocks_of_others, every_transfer_gets_an_equal_part_of_its_source, latency_comes_on_top,
+        transfers_land_after_steps_start, transfers_land_before_failures, a_transfer_ends_a_moment_later,
+        what_a_failed_target_would_have_got_is_computed_again, decode_lines_have_the_turn_of_main_lines,
     ],
 }  # fmt: skip
 

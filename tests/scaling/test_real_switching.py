@@ -9,7 +9,7 @@ from workbench.executor.faults import RunStopped
 from workbench.executor.processes import Pool
 from workbench.executor.transformer_serving.packing import Way
 from workbench.scaling.model import Switching, move_s, recompute_s
-from workbench.scaling.real.packing import receive_times
+from workbench.scaling.real.packing import block_times
 from workbench.scaling.real.recomputing import resume_elsewhere
 
 real = [
@@ -85,13 +85,13 @@ class TestReceiving:
             for ahead in (True, False)
             for direct in (True, False)
         ]
-        took_s = receive_times(ways, 3, pool=pool)
+        took_s = block_times(ways, 3, pool=pool)
         assert took_s.shape == (3, 12)
         assert (took_s > 0).all()
 
     def test_it_stops_on_request(self, pool):
         with pytest.raises(RunStopped):
-            receive_times([Way(64, 1 << 22, 1 << 10)], pool=pool, stop=lambda: True)
+            block_times([Way(64, 1 << 22, 1 << 10)], pool=pool, stop=lambda: True)
 
     @pytest.mark.parametrize(
         ("ways", "repeats", "words"),
@@ -100,7 +100,7 @@ class TestReceiving:
     )  # fmt: skip
     def test_impossible_ways_are_refused(self, ways, repeats, words):
         with pytest.raises(InputError, match=words):
-            receive_times(ways, repeats)
+            block_times(ways, repeats)
 
 
 def test_a_way_counts_its_messages():

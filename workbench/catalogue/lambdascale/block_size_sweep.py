@@ -10,6 +10,7 @@ from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.lambdascale.message_sizes import (
     HELD_OUT,
+    READINGS,
     SIZES,
     SWEPT,
     Bandwidth,
@@ -98,5 +99,5 @@ def _real(context: Context) -> dict[str, pl.DataFrame]:
         return False
 
     context.tell("real run: messages of all sizes")
-    swept = message_times(SIZES, 5 if context.mode == "quick" else 15, gpu=True, stop=stop)
+    swept = message_times(SIZES, READINGS[context.mode], gpu=True, stop=stop)
     return {**measured(context, swept.seconds), "path": pl.DataFrame({"path": [swept.path]})}

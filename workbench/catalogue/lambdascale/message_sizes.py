@@ -11,6 +11,7 @@ from workbench.catalogue.spec import Agree
 from workbench.transfer.model import Hockney, fit_hockney
 
 SIZES = tuple(1 << power for power in range(14, 27))
+READINGS = {"quick": 5, "full": 15}
 SWEPT = "receiving 1 GB, x = bytes of a message"
 HELD_OUT = Agree(
     "time over α + bytes/B fitted to other sizes",

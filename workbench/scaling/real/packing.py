@@ -40,9 +40,9 @@ def message_times(
         repeats: readings of each; between processes each is of several messages, of all of which the first quartile is
             kept, since a machine that does other things too only ever makes a message later; on a GPU the median.
         gpu: whether to copy to a GPU where there is one; else, and where there is none, between two processes.
-        pool, stop: as in `receive_times`.
+        pool, stop: as in `block_times`.
 
-    Errors: as `receive_times`.
+    Errors: as `block_times`.
     """
     if not sizes:
         raise InputError("is empty", "give at least one size", field="sizes")
@@ -62,12 +62,13 @@ def message_times(
         return Swept(LOOPBACK, np.array(quartiles))
 
 
-def receive_times(
+def block_times(
     ways: Sequence[Way], repeats: int = 5, *, pool: Pool | None = None, stop: StopWanted = None
 ) -> np.ndarray:
-    """How long does each way of receiving a model take between two processes here, as fast as it goes?
+    """How long does each way take to receive a block between two processes here, as fast as it goes?
 
-    Ways take turns, so that what else the machine does meets all of them alike; a first turn is not counted.
+    Ways take turns, so that what else the machine does meets all of them alike; a first turn is not counted. Of every
+    turn the quickest block is kept: other work on the machine only ever makes one later.
 
     Parameters:
         ways: see `Way`.
@@ -76,13 +77,18 @@ def receive_times(
         stop: asked ten times a second whether to give up.
 
     Returns:
-        seconds, float64 (repeats, ways).
+        seconds of a block, float64 (repeats, ways).
 
     Errors: `MissingExtra` without torch; `InputError` for sizes that are none; `RunFailed` when a process fails.
     """
     with ExitStack() as stack:
         pool = pool or stack.enter_context(Pool(2))
-        return np.array([[sum(messages) for messages in turn] for turn in _messages(ways, repeats, pool, stop)])
+        turns = _messages(ways, repeats, pool, stop)
+        return np.array([list(map(_quickest_block, ways, turn)) for turn in turns])
+
+
+def _quickest_block(way: Way, messages: Sequence[float]) -> float:
+    return float(np.reshape(messages, (way.blocks, -1)).sum(axis=1).min())
 
 
 def _messages(ways: Sequence[Way], repeats: int, pool: Pool, stop: StopWanted) -> list[list[list[float]]]:

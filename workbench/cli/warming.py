@@ -32,6 +32,7 @@ def warm(tell: Callable[[str], object]) -> list[str]:
         "caching": _caching,
         "serving": _serving,
         "chains": _chains,
+        "pooling": _pooling,
     }
     for mechanism, call in calls.items():
         tell(f"kernels of {mechanism}")
@@ -67,6 +68,19 @@ def _serving() -> None:
     run.attainment(slo(ttft_s=1.0, tbt_s=1.0))
     grows = group.model_copy(update={"count": 0, "autoscaler": Autoscaler(policy="queue", parameters={"waiting": 1})})
     serve(Scenario(groups=(grows,), pool=Pool(hosts=1)), pl.DataFrame(asked))
+
+
+def _pooling() -> None:
+    from workbench.pooling import market_models, market_trace, pooled, pooling_on
+    from workbench.pooling.model.rounds import round_length_s, round_of
+    from workbench.pooling.simulated import simulate
+
+    trace, models = market_trace(4, 0.1, 20.0), market_models(4)
+    for system in ("aegaeon", "serverlessllm@aegaeon"):
+        pooled(pooling_on(system=system), models, trace)
+        pooled(pooling_on(system=system), models, trace, backend=simulate)
+    round_of([0.01], 1.0)
+    round_length_s(2, 0.01, 1.0)
 
 
 def _queueing() -> None:

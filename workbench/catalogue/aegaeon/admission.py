@@ -99,7 +99,7 @@ def admission(
     *,
     cluster: pools.Hardware = "aegaeon-h800",
     rate_per_s: Annotated[
-        float, Par("Requests of a model", "1/s", low=0.02, high=0.5, log=True, free=True, source="0.1 in Fig 11a")
+        float, Par("Requests of a model", "1/s", low=0.02, high=0.3, log=True, free=True, source="0.1 in Fig 11a")
     ] = 0.1,
     models: Annotated[
         int, Par("Models where lengths are guessed", low=8, high=96, step=8, free=True, source="chosen: overload")

@@ -55,7 +55,7 @@ def _x(panel: str) -> str:
             note=DRAWN,
             assumptions=(CUT, IDEAL),
         ),
-        Match(note=DRAWN, assumptions=(CUT, *BASES)),
+        Match(note=DRAWN, assumptions=(CUT, BASES[0])),
     ),
     orderings=tuple(
         Ordering(

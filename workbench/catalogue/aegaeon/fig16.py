@@ -76,7 +76,7 @@ def fig16(
     arrivals: pools.Arrivals = "artifact",
     models: Annotated[int, Par("Models", low=6, high=120, step=6, source="chosen: the set-up is not stated")] = 66,
     rate_per_s: Annotated[
-        float, Par("Requests of a model", "1/s", low=0.005, high=1, log=True, source="0.1 in Fig 11a")
+        float, Par("Requests of a model", "1/s", low=0.02, high=1, log=True, source="0.1 in Fig 11a")
     ] = 0.1,
     slab_mib: Annotated[
         int, Par("Slab", "MiB", low=64, high=4096, log=True, status="published", source="artifact: 1 GiB")

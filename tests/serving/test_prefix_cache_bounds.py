@@ -6,15 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_cases import asked, cluster, place
 
+from workbench.serving.model import run_compiled
 from workbench.serving.simulated import simulate
 
-RUNS = pytest.mark.parametrize("run", [simulate], ids=["simpy"])
+RUNS = pytest.mark.parametrize("run", [simulate, run_compiled], ids=["simpy", "compiled"])
 prefixes = st.lists(st.lists(st.integers(0, 8), max_size=6, unique=True), min_size=1, max_size=30)
 
 
 def one_by_one(run, ids, cache):
     """Prompts that are one token longer than their hash blocks, so that all of these may be saved."""
-    requests = [asked(k, 4 * len(own) + 1, 1, prefix=own) for k, own in enumerate(ids)]
+    number = {one: k for k, one in enumerate({one for own in ids for one in own})}
+    requests = [asked(k, 4 * len(own) + 1, 1, prefix=[number[one] for one in own]) for k, own in enumerate(ids)]
     return run(cluster(requests, [place(slots=1, cache=cache)])).cached
 
 

@@ -91,7 +91,7 @@ def test_the_tables_of_two_transfers():
     13 s on the first has four a second, until 14 s."""
     groups = (group("prefill"), group("decode", count=2))
     asked = table(("a", 10.0, 8, 2), ("a", 10.0, 4, 2))
-    run = serve(Scenario(groups=groups, network=LINKS, dispatch="round-robin"), asked, backend=simulate)
+    run = serve(Scenario(groups=groups, network=LINKS, dispatch="round-robin"), asked)
     assert run.transfers.rows() == [
         (11, 14, "instance 0", "instance 1", 0, 8, "kv", "a", 0, "egress of instance 0 > ingress of instance 1"),
         (11, 13, "instance 0", "instance 2", 1, 4, "kv", "a", 0, "egress of instance 0 > ingress of instance 2"),
@@ -110,7 +110,7 @@ def test_the_tables_of_a_cancelled_transfer():
         Scenario(
             groups=(group("prefill"), group("decode")), network=LINKS, failures=(Failure(time_s=2.0, instance=0),)
         ),
-        ONE, backend=simulate,
+        ONE,
     )  # fmt: skip
     assert np.isnan(run.transfers["end_s"][0])
     assert run.transfers["bytes"].to_list() == [0]

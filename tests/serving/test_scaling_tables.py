@@ -25,7 +25,6 @@ from workbench.serving.model import (
     weights_on,
 )
 from workbench.serving.model.multicast_table import multicast_table
-from workbench.serving.simulated import simulate
 
 SECOND = StepForm(compute=(1.0, 0.0, 0.0, 0.0, 0.0))
 QUEUE = Autoscaler(policy="queue", parameters={"waiting": 1})
@@ -173,7 +172,7 @@ def test_an_instance_is_useful_before_it_is_alone():
     """The second request waits from 0.5 s; a row starts at 1 s, serves in a pipeline from 2.5 s, and is alone at
     5.5 s: the second of its tokens is in the making then and is made anew, at 6.5 s."""
     requests = table(("a", 0.0, 4, 9), ("a", 0.5, 4, 2))
-    run = serve(Scenario(groups=(piped(),), pool=Pool(hosts=2, ssd_bytes_per_s=4.0)), requests, backend=simulate)
+    run = serve(Scenario(groups=(piped(),), pool=Pool(hosts=2, ssd_bytes_per_s=4.0)), requests)
     row = run.scaleouts.row(0, named=True)
     assert [row[f"{name}_s"] for name in ("detected", "piped", "first_useful", "alone")] == [1, 2.5, 4.5, 5.5]
     assert run.requests["finish_s"].to_list() == [9, 6.5]

@@ -7,7 +7,15 @@ from workbench.operating import System
 from workbench.serving import Engine, StepForm
 
 MUCH = 2**31 - 1
-SCALING = ("ideal", "serverlessllm@blitzscale", "serverlessllm@lambdascale", "allcache", "nccl", "faasnet")
+SCALING = (
+    "ideal",
+    "serverlessllm@blitzscale",
+    "serverlessllm@lambdascale",
+    "allcache",
+    "nccl",
+    "faasnet",
+    "lambdascale",
+)
 """Systems whose instances come and go."""
 
 

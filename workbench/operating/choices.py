@@ -51,7 +51,7 @@ SYSTEMS: dict[str, System] = {
 MEANT = {"serverlessllm": "serverlessllm@blitzscale"}
 """A name without a variant -> the system that is meant."""
 
-NOT_BUILT = ("blitzscale", "lambdascale", "aegaeon", "muxserve", "chains", "blendserve", "serverlessllm@aegaeon")
+NOT_BUILT = ("blitzscale", "aegaeon", "muxserve", "chains", "blendserve", "serverlessllm@aegaeon")
 """Names of systems that are described and not built; `@` and a variant may follow."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workbench.errors import InputError, UserError
+from workbench.operating.serving_early import serving_early
 from workbench.operating.system_record import System
 from workbench.profiles import Cluster, Deployment, Model
 from workbench.records import LARGEST
@@ -63,16 +64,25 @@ def pool_of(system: System, cluster: Cluster, deployment: Deployment, models: Ma
     return pool
 
 
-def start_up_of(system: System, model: Model, cluster: Cluster, deployment: Deployment) -> StartUp:
-    """The plan by which an instance of a model starts, in the deployment's number format.
+def start_up_of(
+    system: System, model: Model, cluster: Cluster, deployment: Deployment, step: StepForm, places: int
+) -> StartUp:
+    """The plan by which an instance of a model starts.
+
+    Parameters:
+        model: in the deployment's number format.
+        step: of an instance, when it is there.
+        places: instances that the cluster holds.
 
     Raises:
-        UserError: a path of weights over a link that no source states.
+        UserError: a path of weights over a link that no source states; a model of fewer layers than a pipeline has
+            stages.
     """
     weights = weights_on(
-        model.with_dtype(deployment.dtype, deployment.kv_dtype), cluster, deployment.tp, system.path, system.schedule,
-        system.blocks, fixed_s=system.load_s, ttl_s=system.cache_ttl_s, keep_s=system.keep_s,
+        model, cluster, deployment.tp, system.path, system.schedule, system.blocks,
+        fixed_s=system.load_s, ttl_s=system.cache_ttl_s, keep_s=system.keep_s,
     )  # fmt: skip
+    weights = serving_early(system, weights, model, step, places)
     return StartUp(engine=system.engine_start, weights=weights, warm_up=system.warm_up)
 
 

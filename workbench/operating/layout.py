@@ -11,6 +11,7 @@ from workbench.errors import InputError, UserError
 from workbench.latency import StepTime, step_time
 from workbench.operating.choices import listed
 from workbench.operating.growing import autoscaler_of, bounds_of, pool_of, start_up_of
+from workbench.operating.serving_early import pinned_models
 from workbench.operating.system_record import System
 from workbench.profiles import Accelerator, Cluster, Deployment, Model, check_fits
 from workbench.records import Record, shown
@@ -35,7 +36,7 @@ class Layout(Record):
         places: instances of any of the models that the cluster holds.
         needed: for each model the instances that its requests need on average, see `needed_instances`.
         pool: where instances come and go; None where their number stays.
-        note: about bounds of their number, "" for none.
+        note: about bounds of their number and what hosts keep, "" for none.
     """
 
     groups: tuple[Group, ...]
@@ -115,8 +116,12 @@ def _growing(
     pool, bounds = pool_of(system, cluster, deployment, models), bounds_of(system, deployment)
     arrived = dict(requests.group_by("model").len().rows())
     span_s = max(1.0, float(requests["arrival_s"][-1] - requests["arrival_s"][0])) if len(requests) else 1.0
-    groups = []
+    models = {name: model.with_dtype(deployment.dtype, deployment.kv_dtype) for name, model in models.items()}
+    kept, notes, groups = pinned_models(system, models, pool), [bounds.note] if bounds.note else [], []
+    if system.path == "multicast" and system.pinned and (left := [name for name in models if name not in kept]):
+        notes.append(f"The memory of pinned hosts has no room for {listed(left)}, which may leave it like any other.")
     for name, by_kind in hosted.items():
+        mine = system if name in kept or not system.pinned else system.replaced(pinned=0)
         (one,) = by_kind.values()  # a pool has hosts that are alike
         work_s = needed[name] * span_s
         bears = arrived.get(name, 0) / work_s if work_s > 0 else 0.0
@@ -129,10 +134,10 @@ def _growing(
                 kv_tokens=one.kv_tokens,
                 limit=system.limit,
                 autoscaler=autoscaler_of(system, bounds, one.step, one.kv_tokens, deployment.tp, bears),
-                start_up=start_up_of(system, models[name], cluster, deployment),
+                start_up=start_up_of(mine, models[name], cluster, deployment, one.step, places),
             )
         )
-    return Layout(groups=tuple(groups), places=places, needed=needed, pool=pool, note=bounds.note)
+    return Layout(groups=tuple(groups), places=places, needed=needed, pool=pool, note=" ".join(notes))
 
 
 def instance_places(cluster: Cluster, tp: int) -> list[Accelerator]:

@@ -41,6 +41,15 @@ class System(Asked):
         path: where the weights of a new instance come from, a name of `workbench.serving.policy.SOURCES`.
         load_s: seconds of loading on path *fixed*.
         schedule, blocks: how instances send weights to each other on path *multicast*, and in how many blocks.
+        pipelines: on that path, how instances serve together before each has all weights: not at all, by the
+            pipelines of λScale's paper (neighbouring blocks, Algorithm 2), or by those of its artifact (strided ones).
+        stages: parts of a model in which a pipeline shares it out; `blocks` is a multiple of it.
+        stage_s: seconds that a step loses at each stage of a pipeline.
+        switch: a member leaves its pipeline when it has its own copy (*each*), or when all targets have theirs
+            (*whole*).
+        memory_first: on that path, instances whose hosts have the weights in memory load them from there.
+        hosts_send: on that path, hosts send what they have in memory where no instance has the weights.
+        pinned: on that path, hosts, counted from the first, whose memory keeps the weights whatever happens.
         engine_start, warm_up: seconds of a start beside the weights, a `Part` or a number.
         keep_s: how long an idle instance keeps its place and weights.
         cache_bytes: of a host's memory for weights; None for all of it, without end where no source states its size.
@@ -66,6 +75,13 @@ class System(Asked):
     load_s: NotNegative = 0.0
     schedule: Literal["chain", "binomial_pipeline", "faasnet_tree", "ring_broadcast"] = "chain"
     blocks: AtLeastOne = 64
+    pipelines: Literal["none", "paper", "artifact"] = "none"
+    stages: AtLeastOne = 8
+    stage_s: NotNegative = 0.002
+    switch: Literal["each", "whole"] = "whole"
+    memory_first: bool = False
+    hosts_send: bool = False
+    pinned: ZeroOrMore = 0
     engine_start: Part = Part()
     warm_up: Part = Part()
     keep_s: float = 0.0
@@ -118,6 +134,21 @@ class System(Asked):
             for field in table:
                 if field not in type(self).model_fields:
                     raise ValueError(f"{field!r} is no choice of a system; name one of its fields")
+        return self
+
+    @model_validator(mode="after")
+    def _pipelines_form(self):
+        if self.path != "multicast" or self.pipelines == "none":
+            return self
+        if self.schedule != "binomial_pipeline":
+            raise ValueError(
+                f"schedule is {self.schedule!r}, by which no pipelines form; choose 'binomial_pipeline', or pipelines "
+                "'none'"
+            )
+        if self.blocks % self.stages:
+            raise ValueError(
+                f"blocks is {self.blocks}, no multiple of the {self.stages} stages of a pipeline; choose one that is"
+            )
         return self
 
     @property

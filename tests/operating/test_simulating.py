@@ -276,6 +276,8 @@ def test_notes_say_what_plays_no_part():
     hashed = table((0.0, 10, 2), prefix_hashes=pl.Series([[1]]))
     (note,) = small(trace=hashed).notes
     assert "no prefix cache" in note
+    keeping = System(name="keeping", engine=Engine(prefix_cache_tokens=64, prefix_block_tokens=8))
+    assert small(trace=hashed, system=keeping).notes == ()
     (note,) = small(deployment=wb.deployment(prefill=(1, 7), decode=(1, 7))).notes
     assert "bounds of the deployment play no part" in note
     crowd = table(*((0.01 * k, 5, 9) for k in range(9)))

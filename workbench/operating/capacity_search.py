@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.operating.choices import counted
-from workbench.operating.requests import Requests, request_table
+from workbench.operating.choices import counted, find_system
+from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.run_handle import Run
 from workbench.operating.simulating import resolved, run_of
 from workbench.operating.system_record import System
@@ -106,9 +106,10 @@ def capacity(
         raise InputError("is 1, which gives no interval", "give 2 or more", field="replications")
     loads = []
     for number, child in enumerate(children, start=1):
-        table = request_table(trace(int(child.generate_state(1)[0])) if drawn else trace)
+        played = trace(int(child.generate_state(1)[0])) if drawn else trace
         name = f"trace {number} of {len(children)}" if drawn else "load"
-        loads.append(_Loads(system, table, slo, attainment, warm_up, child, of_the_run, progress, name))
+        one, table = told_hash_blocks(find_system(system), played), request_table(played)
+        loads.append(_Loads(one, table, slo, attainment, warm_up, child, of_the_run, progress, name))
     if drawn:
         interval = student_interval([one.largest(0, precision) for one in loads])
         rate, ends = interval.mean, (interval.low, interval.high)

@@ -9,7 +9,7 @@ import polars as pl
 
 from workbench.errors import InputError
 from workbench.operating.choices import counted, find_system, listed
-from workbench.operating.requests import Requests, request_table
+from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.scaling_rule import rule_of
 from workbench.operating.simulating import MODELS, models_of
 from workbench.operating.size_search import BINDS, Search, Try
@@ -91,6 +91,7 @@ def plan(
     policies = dict(of_the_run.pop("policies", None) or {})
     rule = policies.pop("autoscaler", None)
     for system in map(find_system, systems):
+        system = told_hash_blocks(system, trace)
         system = system if rule is None else system.replaced(autoscaler=rule_of(rule))
         named = models_of(models, table)
         parts = [named] if system.scales else [{name: model} for name, model in named.items()]

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError
+from workbench.operating.system_record import System
 from workbench.records import shown
 from workbench.workloads import Trace
 from workbench.workloads import trace as find_trace
@@ -45,6 +46,29 @@ def request_table(given: Requests) -> pl.DataFrame:
     if "model" not in table.columns:
         table = table.with_columns(model=pl.lit(DEFAULT_MODEL))
     return table.with_columns(pl.col("model").cast(pl.String))
+
+
+def told_hash_blocks(system: System, given: Requests) -> System:
+    """The system, whose engine is told how many tokens a prefix hash covers where the trace states it.
+
+    An engine without a prefix cache, or requests without hashes, leave it as it is.
+
+    Raises:
+        InputError: the engine was told another number.
+    """
+    engine = system.batching
+    if not engine.prefix_cache_tokens:
+        return system
+    given = find_trace(given) if isinstance(given, str | Path) else given
+    stated = given.origin.block_tokens if isinstance(given, Trace) else None
+    if stated is None or stated == engine.prefix_block_tokens:
+        return system
+    if engine.prefix_block_tokens is not None:
+        raise InputError(
+            f"is {engine.prefix_block_tokens}, but hashes of {given.origin.name} cover {stated} tokens each",
+            "leave it out", field="prefix_block_tokens",
+        )  # fmt: skip
+    return system.replaced(engine=engine.model_copy(update={"prefix_block_tokens": stated}))
 
 
 def _sound(column: pl.Series, name: str) -> None:

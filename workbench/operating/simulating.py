@@ -13,7 +13,7 @@ from workbench.operating.choices import MEANT, SYSTEMS, find_system, listed
 from workbench.operating.deciding import decisions
 from workbench.operating.layout import Layout, lay_out
 from workbench.operating.own_dispatch import simulate_asking
-from workbench.operating.requests import Requests, request_table
+from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.run_handle import Run
 from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment, Model
@@ -133,7 +133,7 @@ def resolved(
             raise InputError(f"is {shown(value)}", f"make one with wb.{maker}(...)", field=maker)
     if not until_s >= 0:
         raise InputError(f"is {shown(until_s)}", "give seconds after the first arrival, 0 or more", field="until_s")
-    table = request_table(trace)
+    table, choices = request_table(trace), told_hash_blocks(choices, trace)
     named = models_of(models, table)
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
     scenario = Scenario(
@@ -200,8 +200,11 @@ def _notes(
     if isinstance(asked, str) and asked in MEANT:
         others = [name for name in SYSTEMS if name.split("@")[0] == asked and name != MEANT[asked]]
         notes.append(f"{asked} is meant as {MEANT[asked]}; it is {listed(others)} too.")
-    if "prefix_hashes" in table.columns:
-        notes.append("The engine keeps no prefix cache: every prompt is computed whole.")
+    if "prefix_hashes" in table.columns and not system.batching.prefix_cache_tokens:
+        notes.append(
+            "The engine keeps no prefix cache: every prompt is computed whole; an engine with prefix_cache_tokens "
+            "keeps one."
+        )
     if layout.note:
         notes.append(layout.note)
     elif not system.scales and not deployment.colocated and (deployment.prefill or deployment.decode):

@@ -5,6 +5,7 @@ import pytest
 from pooling_cases import case, random_case
 
 from workbench.errors import InputError
+from workbench.pooling import lower, market_models, market_trace, pooling_on
 from workbench.pooling.model.engine import run_compiled
 from workbench.pooling.model.lowered import DONE, FAILED, INSIDE, REJECTED, Lowered, Outcome
 from workbench.pooling.policy.names import RUNS, SHARED, SHORTEST
@@ -101,3 +102,13 @@ def test_who_is_refused_at_the_door_changes_nothing_for_others():
 def test_looking_ahead_is_for_the_compiled_loop():
     with pytest.raises(InputError, match="only the compiled loop can do"):
         simulate(case([(0.0, 0, 100, 20)], admission=1))
+
+
+@pytest.mark.parametrize("variant", ["paper", "artifact", "simulator"])
+def test_the_papers_pool_ends_the_same(variant):
+    """64 models, 0.1 requests per s each, 120 s, 16 GPUs."""
+    trace, models = market_trace(64, 0.1, 120.0, seed=11), market_models(64, variant=variant)
+    lowered = lower(pooling_on(variant=variant), models, trace)
+    out = run_compiled(lowered)
+    assert differences(out, simulate(lowered)) == []
+    check_conservation(lowered, out)

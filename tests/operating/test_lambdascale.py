@@ -135,3 +135,18 @@ def test_what_cannot_be_is_refused_in_one_sentence(system, options, words):
     with pytest.raises(UserError, match=words) as caught:
         served((0.0, 8, 1), system=system, step=SECOND, **options)
     assert not re.search(r"\. [A-Z]", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"variant": "artifact"}, {"pipelines": "paper", "switch": "each"}, {"least": 1, "pinned": 0}]
+)
+def test_both_backends_give_the_same_tables_by_the_paper_and_by_the_artifact(changes):
+    requests = wb.trace("azure-code-2023-like").requests.head(300)
+    requests = requests.with_columns(pl.col("arrival_s") / 30, model=pl.Series(["a", "b"] * 150))
+    given = {"cluster": "lambdascale-testbed1", "models": "llama-3-8b", "trace": requests, "seed": 3}
+    one, other = (
+        wb.simulate(wb.system("lambdascale", **changes), backend=backend, **given) for backend in ("compiled", "simpy")
+    )
+    for name in ("requests", "iterations", "segments", "timeline", "allocation", "scaleouts", "transfers", "links"):
+        assert getattr(one, name).equals(getattr(other, name)), name
+    assert one.scaleouts["piped_s"].is_not_nan().any()

@@ -26,6 +26,7 @@ from workbench.pooling.kernels.layout import (
     RESIDENT,
     STAGE,
     STATUS,
+    SWITCH_FROM_S,
     WORKING,
 )
 from workbench.pooling.kernels.prefilling import load_of
@@ -39,9 +40,9 @@ from workbench.pooling.policy.steps import decode_step_s, prompt_s
 def by_estimates(s, r, now):
     """Whether the first token comes in time, no prompt behind it is late, and a round then fits the slack of all."""
     first_s = first_token_s(s, r, now)
-    if first_s == np.inf:
-        return False
-    return round_fits(s, r, first_s, now)
+    if first_s == np.inf or math.ceil(s.rules.margin * s.requests[r, BELIEVED]) <= 1:
+        return first_s < np.inf
+    return round_fits(s, r, first_s)
 
 
 @inner_kernel
@@ -79,7 +80,9 @@ def walk(s, i, joined, r, now):
         if one[STAGE] == WORKING:
             at_s = s.times[i, END_S]
         else:
-            at_s = now + models.assumed_s[model] + prompt_s(models.prefill, model, s.requests[job, PROMPT])
+            left_s = models.assumed_s[model] - (now - s.reals[i, SWITCH_FROM_S])
+            at_s += 0.0 if one[RESIDENT] == model else max(0.0, left_s)
+            at_s += prompt_s(models.prefill, model, s.requests[job, PROMPT])
     g = one[FIRST_GROUP]
     while g >= 0:
         group = s.groups[g]
@@ -108,7 +111,7 @@ def walk(s, i, joined, r, now):
 
 
 @inner_kernel
-def round_fits(s, r, first_s, now):
+def round_fits(s, r, first_s):
     """Whether decoding keeps pace with as many batches on the fullest instance as the models inside make.
 
     Every model counts one batch with all its requests, at their full lengths. The slack of a request is what its next

@@ -125,7 +125,7 @@ ORDERINGS = (
             ),
         ),
         Match(
-            tuple(_ratio(panel, NF_DFS, which) for panel in PANELS for which in ("mean", "smallest", "largest")),
+            (*(_ratio("a", NF_DFS, which) for which in ("mean", "smallest", "largest")), _ratio("b", NF_DFS, "mean")),
             assumptions=(
                 Assumption("the dense batch follows the memory time of every step", {"scan": BIASED}),
                 Assumption(

@@ -98,7 +98,7 @@ MainShared = Annotated[
         "System prompt of the compute source",
         "tokens",
         low=0,
-        high=200,
+        high=12,
         status="fitted",
         source="5 tokens make BurstGPT's printed sharing ratio of 0.02, if all its requests share one prefix",
     ),

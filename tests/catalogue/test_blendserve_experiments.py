@@ -1,0 +1,79 @@
+"""What the experiments of BlendServe have to show, beyond running: orderings, failures, sweeps."""
+
+import polars as pl
+import pytest
+
+import workbench as wb
+from workbench.catalogue import running, spec
+from workbench.catalogue.blendserve.heat import sampled
+from workbench.catalogue.blendserve.jobs import BLEND, NF_BALANCE, NF_DFS, OPTIMAL, TRACES, VLLM
+from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
+from workbench.catalogue.blendserve.retention import KEPT
+
+SMALL = "100,000"
+
+
+def run(id, **given):
+    return running.run(spec.find(id), given, backends="compiled")
+
+
+def test_no_system_beats_the_optimum_and_blending_beats_all():
+    table = run("blendserve/fig7", requests=SMALL).tables["throughput"].filter(pl.col("panel") == "a")
+    for trace in TRACES:
+        rate = dict(table.filter(pl.col("trace") == trace).select("system", "tokens_per_s").iter_rows())
+        assert max(rate[VLLM], rate[NF_DFS], rate[NF_BALANCE]) < rate[BLEND] < rate[OPTIMAL]
+        assert rate[VLLM] < rate[NF_DFS]
+
+
+def test_the_printed_scanner_lets_in_too_much():
+    """On average over the traces the printed mean swaps more and gains less; neither way reaches density feedback."""
+    table = run("blendserve/scanners", requests="200,000").tables["scanners"]
+    mean = {name: table.filter(pl.col("scan") == name).mean() for name in (PRINTED, BIASED, FEEDBACK)}
+    assert mean[PRINTED]["swaps"][0] > mean[BIASED]["swaps"][0]
+    assert mean[PRINTED]["share"][0] < mean[BIASED]["share"][0] < mean[FEEDBACK]["share"][0]
+
+
+def test_idle_prefixes_are_what_a_random_order_lives_on():
+    table = run("blendserve/retention", requests=SMALL, sharings=(0.05, 0.35)).tables["retention"]
+
+    def value(system, sharing, column):
+        return table.filter((pl.col("system") == system) & (pl.col("sharing") == sharing))[column][0]
+
+    assert value(NF_BALANCE, 0.35, "kept") < 0.1 < 0.5 < value(KEPT, 0.35, "kept")
+    assert (
+        value(NF_BALANCE, 0.35, "tokens_per_s")
+        < value(NF_DFS, 0.35, "tokens_per_s")
+        < value(KEPT, 0.35, "tokens_per_s")
+    )
+    assert value(NF_DFS, 0.05, "tokens_per_s") < value(NF_BALANCE, 0.05, "tokens_per_s")
+
+
+def test_a_mix_for_another_accelerator_keeps_the_counts():
+    """The A100's jobs have another density on an H100; asked for that density the same requests come out."""
+    table = run("blendserve/hardware", requests="40,000", accelerators=("a100-80gb-sxm", "h100-80gb-sxm")).tables[
+        "hardware"
+    ]
+    first = table.filter((pl.col("accelerator") == "a100-80gb-sxm") & (pl.col("system") == OPTIMAL))
+    other = table.filter((pl.col("accelerator") == "h100-80gb-sxm") & (pl.col("system") == OPTIMAL))
+    densities = {jobs: other.filter(pl.col("jobs") == jobs)["density"][0] for jobs in other["jobs"]}
+    balance = (989.5e12 / 312e12) / (3.35e12 / 2.039e12)
+    assert densities["jobs of the same density"] == pytest.approx(first["density"][0], rel=0.01)
+    assert densities["the A100's jobs"] == pytest.approx(first["density"][0] / balance, rel=0.02)
+
+
+def test_cells_of_a_map_can_be_swept(tmp_path):
+    grid = {"densities": [(0.9,), (1.4,)], "sharings": [(0.05,)]}
+    swept = wb.sweep("blendserve/fig11", grid=grid, requests="20,000", folder=tmp_path, workers=1)
+    whole = run("blendserve/fig11", densities=(0.9, 1.4), sharings=(0.05,), requests="20,000")
+    assert swept.tables["cells"]["gain"].to_list() == whole.tables["cells"]["gain"].to_list()
+
+
+def test_a_quick_map_keeps_the_corners():
+    assert sampled((1, 2, 3, 4, 5), 2) == (1, 5)
+    assert sampled((1, 2, 3, 4, 5), 3) == (1, 3, 5)
+    assert sampled((7,), 2) == (7,)
+
+
+def test_lengths_of_a_real_trace_are_named(shared_data):
+    found = run("blendserve/tab2", main="azure-code-2023", requests="20,000")
+    assert {verdict.trace for verdict in found.verdicts} == {"azure-code-2023"}

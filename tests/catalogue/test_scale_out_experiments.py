@@ -127,3 +127,36 @@ def test_early_serving_always_pays_where_nothing_is_lost():
 def test_a_cluster_without_ssd_is_refused_in_one_sentence():
     with pytest.raises(UserError, match="states no SSD"):
         wb.experiment("lambdascale/fig8").run(cluster="dgx-h100")
+
+
+@pytest.mark.parametrize(
+    ("entry", "given", "said"),
+    [
+        ("fig8", {"large_cluster": "lambdascale-testbed1"}, "takes 4 accelerators of one host .* have 1"),
+        ("early-serving", {"model": "70B", "large_cluster": "lambdascale-testbed1"}, "takes 4 accelerators"),
+        ("mode-switch", {"large_cluster": "lambdascale-testbed1"}, "takes 4 accelerators"),
+        ("warm-start", {"model": "llama-2-70b"}, "137.95 GB of weights / TP 1 = 137.95 GB each, but .* 72.00 GB"),
+    ],
+)
+def test_a_model_that_its_hosts_cannot_hold_is_refused_in_one_sentence(entry, given, said):
+    """70B is 137.95 GB on four GPUs of a host; hosts of Testbed1 have one of 80 GB, of which nine tenths are usable."""
+    with pytest.raises(UserError, match=said):
+        wb.experiment(f"lambdascale/{entry}").run("analytic", **given)
+
+
+def test_sentences_hold_at_the_ends_of_the_sliders():
+    """Two nodes: the one destination is complete when its pipeline of one forms, so nothing can be gained.
+
+    Four nodes: the artifact sleeps 0.9286 s for NCCL with three destinations and 0.6542 s with two; no pair of runs
+    has k = 4. One block at one destination takes one step.
+    """
+    alone = wb.experiment("lambdascale/early-serving").run("analytic", nodes=2, sources=1)
+    assert "makes no more tokens than waiting" in alone.sentence
+    assert "pays" not in alone.sentence
+    four = wb.experiment("lambdascale/fig8").run("analytic", nodes=4)
+    assert "NCCL 0.67 to 0.94 s" in four.sentence
+    assert "whatever k" not in four.sentence
+    assert "1 block the first pipeline can form after 1 step in" in (
+        wb.experiment("lambdascale/fig5").run("analytic", nodes=2, blocks=1).sentence
+    )
+    assert "With 1 batch in 1 node a" in wb.experiment("lambdascale/fig6").run("compiled", nodes=1, batches=1).sentence

@@ -57,6 +57,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     text = f"With k = {row['sources']} serving early makes {row['gained']:,.0f} tokens more than waiting"
     if row["gained"] < 0:
         text = f"With k = {row['sources']} serving early makes {-row['gained']:,.0f} tokens fewer than waiting"
+    if tables["gain"]["gained"].abs().max() < 0.5:
+        return f"With k = {row['sources']} serving early makes no more tokens than waiting, whatever a dispatch costs."
     if math.isinf(row["limit_s"]):
         return f"{text}, and always pays: nothing is lost at the switch."
     if row["limit_s"] <= 0:

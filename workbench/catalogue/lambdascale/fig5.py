@@ -10,6 +10,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
+from workbench.operating.choices import counted
 from workbench.scaling.policy import Pipeline, form_planned, form_searched, group_pipelines, halving_lengths
 from workbench.transfer.model import arrival_steps, milestones_of, uniform_network
 from workbench.transfer.policy import make_schedule, sub_groups
@@ -25,8 +26,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     steps = dict(zip(rows["order"], rows["steps"], strict=True))
     chosen = parameters["order"]
     copies = min(parameters["sources"], max(1, parameters["nodes"] // 2))
-    text = f"With {copies} {'copy' if copies == 1 else 'copies'} and {parameters['blocks']} blocks the first pipeline"
-    text += f" can form after {steps[chosen]} steps in {chosen} order"
+    text = f"With {copies} {'copy' if copies == 1 else 'copies'} and {counted(parameters['blocks'], 'block')} the first"
+    text += f" pipeline can form after {counted(steps[chosen], 'step')} in {chosen} order"
     return f"{text}, after {steps['naive']} in naive order." if chosen != "naive" else f"{text}."
 
 

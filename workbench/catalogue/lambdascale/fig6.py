@@ -12,6 +12,7 @@ from workbench.catalogue.judging import Draft
 from workbench.catalogue.lambdascale.systems import BATCH, DECODE, Overhead, decode_s
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, experiment
+from workbench.operating.choices import counted
 from workbench.results import Reading, Verdict
 from workbench.scaling.model import Staged, idle_shares, staged_starts, staged_table
 from workbench.scaling.simulated.staged import simulate_free_running, simulate_lock_step
@@ -27,10 +28,11 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     rows = {row["pace"]: row for row in tables["summary"].to_dicts()[::-1]}
     row = rows[parameters["pace"]]
     inside = min(parameters["in_flight"] or parameters["nodes"], parameters["batches"])
+    batches = "1 batch" if inside == 1 else f"{inside} batches"
     return (
-        f"With {inside} batches in {parameters['nodes']} nodes a node is idle for at most {abs(row['idle_share']):.0%} "
-        f"of the steady state, and of its busy time {row['overhead_share']:.0%} is dispatch; "
-        f"{row['tokens_per_s']:,.0f} tokens/s."
+        f"With {batches} in {counted(parameters['nodes'], 'node')} a node is idle for at most "
+        f"{abs(row['idle_share']):.0%} of the steady state, and of its busy time {row['overhead_share']:.0%} is "
+        f"dispatch; {row['tokens_per_s']:,.0f} tokens/s."
     )
 
 

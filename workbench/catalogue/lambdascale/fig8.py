@@ -45,8 +45,10 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     ours = table.filter(pl.col("system") == LAMBDASCALE).sort("sources")
     first = ", ".join(f"{row['first_s']:.2f} s with k = {row['sources']}" for row in ours.to_dicts())
     others = table.filter(pl.col("system") != LAMBDASCALE).group_by("system", maintain_order=True)
-    rest = ", ".join(f"{name} {part['first_s'].min():.2f} s" for (name,), part in others)
-    return f"First tokens of 7B come after {first} by pipelines; {rest}, whatever k."
+    waits = {name: sorted({f"{wait:.2f}" for wait in part["first_s"]}, key=float) for (name,), part in others}
+    rest = ", ".join(f"{name} {' to '.join((each[0], each[-1])[: len(each)])} s" for name, each in waits.items())
+    always = ", whatever k" if all(len(each) == 1 for each in waits.values()) else ""
+    return f"First tokens of 7B come after {first} by pipelines; {rest}{always}."
 
 
 @experiment(

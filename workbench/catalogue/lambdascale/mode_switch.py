@@ -11,7 +11,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import curve_rows, headline
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.lambdascale.fig7 import MODELS
-from workbench.catalogue.lambdascale.systems import GPUS, LargeCluster, SmallCluster, decode_s
+from workbench.catalogue.lambdascale.systems import GPUS, LargeCluster, SmallCluster, decode_s, must_hold
 from workbench.catalogue.links import link_cost
 from workbench.catalogue.pacing import cite_pacing
 from workbench.catalogue.parameters import Par
@@ -160,6 +160,7 @@ def mode_switch(
         if context.backend == "torch" and label != REAL_MODEL:
             continue
         shape, profile = context.model(name), context.cluster(large_cluster if label == "70B" else cluster)
+        must_hold(profile, shape, GPUS[label])
         accelerator = profile.host.accelerator
         peak = float(accelerator.speed("flops_per_s", "nominal"))
         context.cite(f"peak of {accelerator.name}", peak, "FLOP/s", "datasheet", "profile")

@@ -12,7 +12,7 @@ from workbench.catalogue.links import link_cost
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.published import published
 from workbench.errors import UserError
-from workbench.profiles import Model
+from workbench.profiles import Cluster, Deployment, Model, check_fits
 from workbench.records import not_negative
 from workbench.scaling.model import Formed, ScaleOut, scale_out
 from workbench.transfer.model import Hockney, completion, fit_hockney
@@ -131,6 +131,7 @@ def world(
     """
     profile, model = context.cluster(cluster), context.model(MODELS[label])
     size, host, gpus = model.weight_bytes, profile.host, GPUS[label]
+    must_hold(profile, model, gpus)
     if host.ssd is None or not (host.pcie_switch or host.pcie):
         raise UserError(
             f"Cluster {profile.name} states no SSD or no path from host memory to a GPU; choose another one."
@@ -150,6 +151,17 @@ def world(
     seconds, status = (nccl_s(label, nodes), "published") if ring_s is None else (ring_s, "computed")
     context.cite(f"NCCL broadcast of {label} to all", seconds, "s", status, nccl)
     return World(label, model, nodes, gpus, step_s, cost, tree, ring_s, size / ssd, size / rate)
+
+
+def must_hold(profile: Cluster, model: Model, gpus: int) -> None:
+    """Refuse a cluster whose hosts lack accelerators, or their memory, for a copy of a model (`UserError`)."""
+    have = profile.host.accelerators
+    if have < gpus:
+        raise UserError(
+            f"A copy of {model.name} takes {gpus} accelerators of one host here, and those of {profile.name} have "
+            f"{have}; choose a cluster with more."
+        )
+    check_fits(model, profile.host.accelerator, Deployment(tp=gpus))
 
 
 def nccl_s(label: str, nodes: int) -> float:

@@ -8,10 +8,11 @@ import polars as pl
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import curve_rows, headline
-from workbench.catalogue.lambdascale.systems import BATCH, Overhead, SmallCluster, decode_s
+from workbench.catalogue.lambdascale.systems import BATCH, Overhead, SmallCluster, decode_s, must_hold
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import ALL, Match, experiment
 from workbench.errors import UserError
+from workbench.operating.choices import counted
 from workbench.scaling.model import Speed, WarmStart, tokens_per_s, warm_start
 
 COUNTS = (1, 2, 3, 4, 6, 8)
@@ -24,7 +25,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     table = tables["milestones"]
     chosen = table.filter(pl.col("nodes") == parameters["nodes"]).row(0, named=True)
     return (
-        f"With {parameters['nodes']} nodes a joint copy is there after {chosen['joint_s']:.3g} s, "
+        f"With {counted(parameters['nodes'], 'node')} a joint copy is there after {chosen['joint_s']:.3g} s, "
         f"{chosen['joint_s'] / chosen['complete_s']:.0%} of the {chosen['complete_s']:.3g} s that each takes alone."
     )
 
@@ -64,9 +65,11 @@ def warm_starts(
     Each node loads over its own PCIe link in rotated strides; pipelines form as in the artifact, and all leave them
     when all are complete. A decoding step takes the recorded seconds of Llama-2-7B, whatever the model.
     """
-    host, shape = context.cluster(cluster).host, context.model(model)
+    profile, shape = context.cluster(cluster), context.model(model)
+    must_hold(profile, shape, 1)
+    host = profile.host
     if host.pcie_switch is None and host.pcie is None:
-        raise UserError(f"Cluster {cluster} states no path from host memory to a GPU; choose one that does.")
+        raise UserError(f"Cluster {profile.name} states no path from host memory to a GPU; choose one that does.")
     rate = context.cite("host memory to a GPU", (host.pcie_switch or host.pcie).rate())
     size = shape.block_bytes(min(blocks, shape.layers))
     found = {count: warm_start(count, size, rate) for count in sorted({*COUNTS, nodes})}

@@ -2,5 +2,19 @@
 
 from importlib import import_module
 
-for _name in ("fig1", "fig3", "fig4", "fig8", "fig9", "fig13", "fig14", "fig15", "fig19", "fig21", "plan_gap", "redundancy", "tables"):
+for _name in (
+    "fig1",
+    "fig3",
+    "fig4",
+    "fig8",
+    "fig9",
+    "fig13",
+    "fig14",
+    "fig15",
+    "fig19",
+    "fig21",
+    "plan_gap",
+    "redundancy",
+    "tables",
+):
     import_module(f"{__name__}.{_name}")

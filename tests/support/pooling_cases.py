@@ -22,7 +22,8 @@ def models(count: int, **given: Any) -> Models:
     """Models of 1 GB that load in a second, with prompts of 1 ms a token, steps of 10 ms and 1 MB a block."""
     usual = {
         "weight_bytes": np.full(count, 1e9), "load_bytes_per_s": np.full(count, 1e9), "assumed_s": np.full(count, 1.0),
-        "home": np.zeros(count, np.int64), "place": np.zeros(count, np.int64), "owner": np.zeros(count, np.int64), "owner_most": np.array([10**6]),
+        "home": np.zeros(count, np.int64), "place": np.zeros(count, np.int64), "owner": np.zeros(count, np.int64),
+        "owner_most": np.array([10**6]),
         "block_bytes": np.full(count, 10**6), "capacity": np.full(count, 1000), "after": np.ones((count, count), int),
         "prefill": np.tile([0.0, 1e-3, 0.0, 1e-6], (count, 1)), "decode": np.tile([0.01, 0.0, 0.0], (count, 1)),
     }  # fmt: skip

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from workbench.errors import UnknownName
-from workbench.scaling.policy import keeps_kv_by, leave_times, locality_start, next_place, warm_order
+from workbench.errors import InputError, UnknownName
+from workbench.scaling.policy import (
+    executable,
+    form_planned,
+    form_searched,
+    keeps_kv_by,
+    leave_times,
+    locality_start,
+    next_place,
+    warm_order,
+)
 
 
 def test_one_source_for_each_cold_node_at_most():
@@ -47,3 +56,25 @@ def test_replicas_before_pipelines_and_no_more_requests_than_nodes():
     assert next_place([5, 6], [0], [4]) == ("replica", 5)
     assert next_place([], [4, 3], [4, 4]) == ("pipeline", 1)
     assert next_place([], [4, 4], [4, 4]) is None
+
+
+READY = np.array([[0, 0], [1, 3], [3, 2]])
+
+
+@pytest.mark.parametrize(
+    ("decide", "said"),
+    [
+        (lambda: form_planned(READY, [(1, 3)]), "'planned': is 3; give a whole number from 0 to 2"),
+        (lambda: form_planned(READY, [(-1,)]), "'planned': is -1;"),
+        (lambda: form_searched(READY, 1, [0]), "'lengths': is 0; give a whole number of 1 or more"),
+        (lambda: form_searched(READY, 4, [1]), "'sources': is 4; give a whole number from 0 to 3"),
+        (lambda: executable(READY, 0), "'parts': is 0;"),
+        (lambda: leave_times(np.array([1.0, np.nan])), "'complete': holds a node that never completes"),
+        (lambda: keeps_kv_by(np.nan, 1.0), "'recompute_s': is nan;"),
+        (lambda: keeps_kv_by(1.0, -1.0), "'move_s': is -1.0;"),
+        (lambda: next_place([], [1], [1, 2]), "'limits': has 2 numbers for 1 pipelines; give one each"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_in_one_sentence(decide, said):
+    with pytest.raises(InputError, match=said):
+        decide()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.records import whole
 from workbench.scaling.policy.covering import even_cover
 from workbench.scaling.policy.pipeline import Pipeline, checked_arrival
 
@@ -27,6 +28,7 @@ def form_planned(ready: np.ndarray, planned: Sequence[Sequence[int]]) -> list[Pi
     ready = checked_arrival(ready)
     found = []
     for members in planned:
+        members = [whole(node, "planned", 0, len(ready) - 1) for node in members]
         inside = ready[list(members)]
         forms = inside.min(axis=0).max().item()
         found.append(_pipeline(_spread(_holders(ready, members, forms)), forms))
@@ -48,7 +50,9 @@ def form_searched(ready: np.ndarray, sources: int, lengths: Sequence[int]) -> li
     [Pipeline(nodes=(1, 2), forms=2, runs=(1, 2))]
     """
     ready = checked_arrival(ready)
-    free, wanted, found = list(range(sources, len(ready))), list(lengths), []
+    sources = whole(sources, "sources", 0, len(ready))
+    free, found = list(range(sources, len(ready))), []
+    wanted = [whole(length, "lengths", 1) for length in lengths]
     for instant in np.unique(ready[sources:]).tolist():
         while wanted and (runs := even_cover(_holders(ready, free, instant), wanted[0])) is not None:
             found.append(_pipeline(runs, instant))

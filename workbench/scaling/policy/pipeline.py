@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.records import whole
 
 
 class Pipeline(NamedTuple):
@@ -36,7 +37,7 @@ def executable(arrival: np.ndarray, parts: int = 1) -> np.ndarray:
     >>> executable(np.array([[1, 4, 2, 3]]), parts=2).tolist()
     [[4, 3]]
     """
-    arrival = checked_arrival(arrival)
+    arrival, parts = checked_arrival(arrival), whole(parts, "parts", 1)
     if arrival.shape[1] % parts:
         raise InputError(
             f"has {arrival.shape[1]} columns, no multiple of {parts} parts", "give all parts", field="arrival"

@@ -5,7 +5,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from workbench.errors import UnknownName
+from workbench.errors import InputError, UnknownName
+from workbench.records import not_negative
 
 Switch = Literal["each", "whole"]
 """*each*: a node serves alone as soon as it has all blocks (λScale §4.3); *whole*: all nodes of a scaling operation do
@@ -21,6 +22,8 @@ def leave_times(complete: np.ndarray, switch: Switch = "each") -> np.ndarray:
     if switch not in get_args(Switch):
         raise UnknownName("way to switch", switch, get_args(Switch))
     complete = np.asarray(complete)
+    if not (np.isfinite(complete) & (complete >= 0)).all():
+        raise InputError("holds a node that never completes", "give finite times of 0 or more", field="complete")
     return complete.copy() if switch == "each" else np.full_like(complete, complete.max(initial=0))
 
 
@@ -29,7 +32,8 @@ def keeps_kv_by(recompute_s: float, move_s: float) -> Literal["recompute", "move
 
     λScale always recomputes; moving is the alternative that it does not take.
     """
-    return "move" if move_s < recompute_s else "recompute"
+    faster = not_negative(move_s, "move_s") < not_negative(recompute_s, "recompute_s")
+    return "move" if faster else "recompute"
 
 
 def next_place(idle_replicas: Sequence[int], in_flight: Sequence[int], limits: Sequence[int]) -> tuple[str, int] | None:
@@ -45,6 +49,8 @@ def next_place(idle_replicas: Sequence[int], in_flight: Sequence[int], limits: S
     >>> next_place([], [2, 1], [2, 2]), next_place([7], [0], [2]), next_place([], [2], [2])
     (('pipeline', 1), ('replica', 7), None)
     """
+    if len(in_flight) != len(limits):
+        raise InputError(f"has {len(limits)} numbers for {len(in_flight)} pipelines", "give one each", field="limits")
     if len(idle_replicas):
         return "replica", idle_replicas[0]
     for number, (inside, most) in enumerate(zip(in_flight, limits, strict=True)):

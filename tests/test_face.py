@@ -93,3 +93,9 @@ def test_an_experiment_describes_itself():
     assert entry.seconds["analytic"] < 1
     assert entry.parameters.filter(pl.col("parameter") == "blocks")["default"][0] == "16"
     assert entry.published["kind"].is_in(["recorded in the artifact", "published", "computed"]).all()
+
+
+@pytest.mark.parametrize("paper", [3, "lambda"])
+def test_claims_of_what_is_no_paper_are_refused_by_name(paper):
+    with pytest.raises(UnknownName, match="no paper named"):
+        wb.claims(paper)

@@ -282,7 +282,7 @@ def claims(paper: str = "") -> pl.DataFrame:
     'false'
     """
     table = facts.claims()
-    if paper and paper not in table["paper"]:
+    if paper and paper not in table["paper"].to_list():
         raise UnknownName("paper", paper, table["paper"].unique(maintain_order=True).to_list())
     shown = table.filter(paper=paper).drop("paper") if paper else table
     return WholeTable(shown.drop("source") if paper else shown)

@@ -159,7 +159,8 @@ def test_no_catalogue_row_is_missing():
         "chains": "chain-example compute-profile communication-profile gbp-cr gca dispatchers bounds tuning c-star "
         "overall arrivals-test service-time-test tab1 concurrency assumptions bound-gap online edge-cloud finer-blocks",
         "blendserve": " ".join(f"fig{n}" for n in range(1, 16)) + " tab1 tab2 tab3 tab4 dfs-share balance-gain "
-        "sampling leaf-splits tree-operation overlap orders scanners retention run-length window hardware balanced-batch",
+        "sampling leaf-splits tree-operation overlap orders scanners retention run-length window hardware "
+        "balanced-batch",
     }
     rows = _rows()
     for paper, names in expected.items():

@@ -44,6 +44,7 @@ SLOPES = Assumption("kernels disturb each other as NanoFlow measured", {"overlap
 
 
 def say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
+    """The gain over the cells of a map, in one sentence."""
     table = tables["cells"].filter(pl.col("replication") == 0)
     best, least = table.sort("gain").row(-1, named=True), table.sort("gain").row(0, named=True)
     if len(table) == 1:

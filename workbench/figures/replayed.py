@@ -51,7 +51,7 @@ def fixed_rates(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {f"rates {label}": (f"{label}: mean wait for first tokens", rates(label)) for label in LABELS}
     for label in LABELS:
-        title = f"{label}: 50 batches at one rate"
+        title = f"{label}: {outcome.parameters['requests']} batches at one rate"
         painters[f"waits {label}"] = (title, _cdf(outcome, label, palette, legend=panel is not None))
     return stack("First tokens at fixed rates", painters, panel)
 

@@ -47,7 +47,7 @@ _LARGE = Assumption(
 _RING = Assumption("NCCL takes the recorded time of groups made on the way, not its ring's", {"nccl": RING})
 
 
-def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
+def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
     table = tables["waits"]
     table = table.filter(
         (pl.col("backend") == table["backend"][0])
@@ -55,7 +55,8 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
         & (pl.col("rate_per_s") == PANELS["13B"])
     )
     parts = ", ".join(f"{row['system']} {row['max_s']:.2f} s" for row in table.to_dicts())
-    return f"13B at {PANELS['13B']:g} batches/s: the last of 50 to start has waited {parts}."
+    count = parameters["requests"]
+    return f"13B at {PANELS['13B']:g} batches/s: the last of {count} to start has waited {parts}."
 
 
 def _judge(draft: Draft) -> list[Verdict]:

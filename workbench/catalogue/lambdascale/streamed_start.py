@@ -12,7 +12,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.lambdascale.fig7 import MODELS
-from workbench.catalogue.lambdascale.systems import BATCH, BLOCKS, PARTS, SmallCluster, decode_s
+from workbench.catalogue.lambdascale.systems import BATCH, BLOCKS, GPUS, PARTS, SmallCluster, decode_s, must_hold
 from workbench.catalogue.links import link_cost
 from workbench.catalogue.pacing import cite_pacing
 from workbench.catalogue.parameters import Par
@@ -139,8 +139,9 @@ def streamed_start(
     reading the weights. Real run: a Llama-shaped model of 24 MB stands for the large one; σ shrinks its bytes, every
     layer is computed and then held to its full-size time.
     """
-    cost = link_cost(context, context.cluster(cluster), nodes=nodes)
-    size = context.model(MODELS[model]).weight_bytes
+    profile, shape = context.cluster(cluster), context.model(MODELS[model])
+    must_hold(profile, shape, GPUS[model])
+    cost, size = link_cost(context, profile, nodes=nodes), shape.weight_bytes
     pass_s = context.cite(f"decoding step of {model}", decode_s(model), "s", "published", "λScale artifact, batch of 4")
     parts = PARTS if variant == "artifact" else 1
     asked = [

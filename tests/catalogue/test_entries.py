@@ -57,7 +57,9 @@ ALONE = [
     pytest.param(id, name, marks=pytest.mark.real if name == "torch" else ())
     for id in IDS
     for name in spec.find(id).backends[1:]
+    if name == "torch" or spec.find(id).seconds.get(name, 0.0) <= 5
 ]
+"""The second backends that take some seconds at most; the others run beside the first one only."""
 
 
 @pytest.mark.parametrize(("id", "backend"), ALONE)
@@ -289,26 +291,6 @@ def test_every_parameter_has_a_range_and_a_source_or_is_said_to_be_chosen(id):
         if parameter.kind in (int, float) and not parameter.many:
             assert parameter.about.low is not None, parameter.name
             assert parameter.about.high is not None, parameter.name
-
-
-MEASURED = ("theory/link-validation", "serving/replay-validation")
-"""Experiments that cannot run anew without the measurements; a recorded run stands in for their defaults alone."""
-ENDS = [
-    (id, parameter.name, end)
-    for id in IDS
-    for parameter in spec.find(id).parameters
-    if parameter.kind in (int, float) and not parameter.many
-    for end in (parameter.about.low, parameter.about.high)
-]
-
-
-@pytest.mark.parametrize(("id", "name", "end"), ENDS)
-def test_each_slider_can_be_dragged_to_its_ends(id, name, end, request):
-    entry = spec.find(id)
-    if id in MEASURED:
-        request.getfixturevalue("shared_data")
-    outcome = running.run(entry, {name: end}, backends=entry.backends[0])
-    assert draw(outcome).to_dict()["data"]
 
 
 def test_off_the_papers_hardware_nothing_is_judged():

@@ -19,6 +19,8 @@ from workbench.figures.base import BUTTONS
 from workbench.figures.text import escape
 
 IDS = list(spec.all_specs())
+LONG_S = 5.0
+"""Seconds of a run beyond which its button is not pressed here; the catalogue's tests make a quick one."""
 
 
 def explore(id, **parameters):
@@ -32,7 +34,11 @@ def test_every_experiment_gets_its_explorer(id):
     assert explorer._message.value == ""
     if not explorer._instant():
         assert "Press a button" in explorer._status.value
-        explorer.buttons[spec.find(id).backends[0]].click()
+        first = spec.find(id).backends[0]
+        if spec.find(id).seconds.get(first, 0.0) > LONG_S:
+            assert first in explorer.buttons
+            return
+        explorer.buttons[first].click()
         explorer.wait(60)
         assert explorer._message.value == ""
     assert len(explorer._figure.data) > 0

@@ -10,9 +10,12 @@ MEASURED = ("theory/link-validation", "serving/replay-validation")
 """Experiments that cannot run anew without the measurements; a recorded run stands in for their defaults alone."""
 AT_ONCE_S = 0.5
 """Seconds of a whole run up to which a slider is dragged with it; beyond, with a quick one."""
+LONG_S = 3.0
+"""Seconds of a whole run beyond which ends are not dragged here: a suite of some minutes cannot hold them."""
 ENDS = [
     (id, parameter.name, end)
     for id in IDS
+    if spec.find(id).seconds.get(spec.find(id).backends[0], 0.0) < LONG_S
     for parameter in spec.find(id).parameters
     if parameter.kind in (int, float) and not parameter.many
     for end in (parameter.about.low, parameter.about.high)

@@ -336,12 +336,13 @@ def test_all_kinds_of_controls_are_met():
 
 
 def test_browsing_a_paper_shows_what_is_there_and_why_the_rest_is_not():
+    browser = Browser("blitzscale")
+    missing = next(value for label, value in browser.select.options if label.startswith("○ Fig 17"))
+    browser.select.value = missing
+    assert "no entry in this version" in browser._place.children[0].value
     browser = Browser("lambdascale")
     labels = [label for label, _ in browser.select.options]
     assert any(label.startswith("● Fig 5") for label in labels)
-    missing = next(value for label, value in browser.select.options if label.startswith("○ Fig 8"))
-    browser.select.value = missing
-    assert "no entry in this version" in browser._place.children[0].value
     table1 = next(value for label, value in browser.select.options if "Tab 1" in label)
     browser.select.value = table1
     assert "no entry" not in browser._place.children[0].value
@@ -355,19 +356,19 @@ def pick(browser, label):
 def test_browsing_back_and_forth_keeps_as_many_widgets_and_stops_what_ran(held_run):
     from ipywidgets.widgets.widget import _instances
 
-    browser = Browser("lambdascale")
-    for label in ("Fig 7", "Fig 5"):
+    browser = Browser("blitzscale")
+    for label in ("Fig 13", "Fig 9"):
         pick(browser, label)
-    count = len(_instances)  # of figure 5, and of figure 7, which goes at the next pick
-    pick(browser, "Fig 8")
+    count = len(_instances)  # of figure 9, and of figure 13, which goes at the next pick
+    pick(browser, "Fig 17")
     assert len(_instances) < count
-    for label in ("Fig 7", "Fig 5"):
+    for label in ("Fig 13", "Fig 9"):
         pick(browser, label)
     assert len(_instances) == count
     explorer = browser._shown
     explorer.buttons["simpy"].click()
     assert held_run.started.wait(30)
-    pick(browser, "Fig 8")
+    pick(browser, "Fig 17")
     held_run.release.set()
     explorer.wait(30)
     assert not simulation_drawn(explorer)

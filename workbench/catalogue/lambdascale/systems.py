@@ -41,14 +41,14 @@ LargeCluster = Annotated[
 ]
 Nodes = Annotated[
     int,
-    Par("Nodes, sources included", low=2, high=64, status="published", source="MLSys'26 paper §7.1: up to 12 nodes"),
+    Par("Nodes, sources included", low=2, high=24, status="published", source="MLSys'26 paper §7.1: up to 12 nodes"),
 ]
 LargeNodes = Annotated[
     int,
     Par(
         "Nodes for 70B",
         low=2,
-        high=64,
+        high=24,
         status="inferred",
         source="24 GPUs (MLSys'26 paper §7.1) over 4 a model; the number used is not published",
     ),

@@ -190,6 +190,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.timeout(1500)  # minutes of compiling, and as long again where another worker compiles beside
 def test_warm_compiles_every_kernel_and_names_the_folder(tmp_path):
     """From nothing. A new kernel that this misses needs a call of its model in workbench/cli/warming.py."""
     place = tmp_path / "numba"

@@ -8,6 +8,7 @@ and whether array bounds are checked.
 
 import ast
 import functools
+import gc
 import hashlib
 import os
 import platform
@@ -29,6 +30,8 @@ from workbench.paths import cache_folder
 _ROOT = Path(__file__).resolve().parent
 _KERNELS: dict[str, Any] = {}
 _LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+_NEW_OBJECTS = 100_000
+"""So many make Python look for garbage while a kernel is compiled: at its usual 700, that takes a tenth of the time."""
 
 
 class _Part(JITCodeLibrary):
@@ -81,6 +84,14 @@ class _PartCompiler(Compiler):
 
 
 class _WholeCompiler(Compiler):
+    def compile_extra(self, func):
+        often, *rest = gc.get_threshold()
+        gc.set_threshold(often and max(often, _NEW_OBJECTS), *rest)
+        try:
+            return super().compile_extra(func)
+        finally:
+            gc.set_threshold(often, *rest)
+
     def define_pipelines(self):
         self.state.library = _Whole(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()

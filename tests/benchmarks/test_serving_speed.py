@@ -29,7 +29,7 @@ import pytest
 from workbench.serving.kernels.serving import serve as serve_arrays
 from workbench.serving.model import Group, Lowered, Requests, Scenario, StepForm, engine_named, lower, run_compiled
 from workbench.serving.model.checking import checked
-from workbench.serving.model.lowered import DONE
+from workbench.serving.model.lowered import DONE, Network
 from workbench.serving.model.run import gaps
 from workbench.serving.policy import ROUTES, chooser
 from workbench.workloads import trace
@@ -139,6 +139,26 @@ def test_dispatch_policies_on_w2():
     assert (run_compiled(lowered, own).finish_s == run_compiled(lowered).finish_s).all()
 
 
+def test_features_on_w2():
+    """No budget: ranks, prefix caches, and two instances that prefill for four that decode, over links of 10 GB/s."""
+    plain, rng = load(10_000, 40, 4), np.random.default_rng(1)
+    requests = plain.requests._replace(rank=rng.integers(3, size=10_000))
+    ranked = plain._replace(requests=requests)
+    # Each prompt begins with eight blocks of 32 tokens that one of 200 groups has in common; eight are its own.
+    shared, own = rng.integers(200, size=10_000)[:, None] * 8 + np.arange(8), 1600 + np.arange(80_000).reshape(-1, 8)
+    requests = requests._replace(
+        prefix_at=16 * np.arange(10_001), prefix=np.hstack([shared, own]).ravel(), prefix_tokens=32
+    )
+    cached = ranked._replace(requests=requests, instances=ranked.instances._replace(cache=np.full(4, 4000)))
+    six = load(10_000, 40, 6)
+    role, rates = np.array([1, 1, 2, 2, 2, 2]), np.full(6, 10e9)
+    network = Network(rates, rates, 1e-3, np.array([131_072.0]))
+    apart = six._replace(instances=six.instances._replace(role=role), network=network)
+    for what, lowered in {"nothing": plain, "ranks": ranked, "and prefixes": cached, "roles": apart}.items():
+        given = checked(lowered)
+        print(f"\n{what}: {10_000 / median_s(lambda given=given: event_loop(given), 5):,.0f} requests/s", end="")
+
+
 @pytest.mark.parametrize("instances", [1, 4, 16, 64])
 def test_an_hour_of_azure_conversation(shared_data, instances):
     """Budget: 0.15 s on 16 instances, for 19,366 requests."""
@@ -224,17 +244,28 @@ COMPILE = """
 import sys, time
 sys.path[:0] = {path!r}
 import numba
-from test_serving_speed import event_loop, gaps, load
-lowered = load(100, 40, 4)
+from scaling_cases import growing, row
+from serving_cases import asked, migrating, place
+from test_serving_speed import checked, event_loop, gaps, load
+lowered = {loop}
 start = time.perf_counter(), time.process_time()
 gaps(event_loop(lowered), [0.95])
 print(time.perf_counter() - start[0], time.process_time() - start[1])
 """
 
 
-def test_compiling_once(tmp_path):
+LOOPS = {
+    "instances that are there from the start": "load(100, 40, 4)",
+    "instances that come and go": "checked(growing([asked(0, 4, 2)], [row(0)]))",
+    "instances with roles": "checked(migrating([asked(0, 4, 2)], [place(role=1), place(role=2)]))",
+}
+
+
+@pytest.mark.parametrize("what", LOOPS)
+def test_compiling_once(tmp_path, what):
     """Budget: 20 s of processor time from an empty cache, half a second from a full one."""
-    program = COMPILE.format(path=[path for path in sys.path if path] + [__file__.rpartition("/")[0]])
+    path = [path for path in sys.path if path] + [__file__.rpartition("/")[0]]
+    program = COMPILE.format(path=path, loop=LOOPS[what])
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": ""}
     cold, warm = (
         [float(part) for part in subprocess.run(
@@ -242,6 +273,6 @@ def test_compiling_once(tmp_path):
         ).stdout.split()]
         for _ in range(2)
     )  # fmt: skip
-    print(f"\ncompiled in {cold[0]:.1f} s ({cold[1]:.1f} s of processor time), found on disk in {warm[0]:.2f} s")
+    print(f"\n{what}: compiled in {cold[0]:.1f} s ({cold[1]:.1f} s of processor time), found in {warm[0]:.2f} s")
     assert cold[1] <= 20
     assert warm[1] <= 0.5

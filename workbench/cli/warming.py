@@ -59,7 +59,7 @@ def _transfer() -> None:
 
 def _serving() -> None:
     from workbench.profiles import slo
-    from workbench.serving.model import Autoscaler, Group, Pool, Scenario, StepForm, serve
+    from workbench.serving.model import Autoscaler, Group, Network, Pool, Scenario, StepForm, serve
 
     group = Group(model="any", step=StepForm(compute=(1.0, 0.0, 0.0, 0.0, 0.0)), kv_tokens=64)
     asked = {"model": ["any"], "arrival_s": [0.0], "prompt_tokens": [4], "output_tokens": [3]}
@@ -68,6 +68,8 @@ def _serving() -> None:
     run.attainment(slo(ttft_s=1.0, tbt_s=1.0))
     grows = group.model_copy(update={"count": 0, "autoscaler": Autoscaler(policy="queue", parameters={"waiting": 1})})
     serve(Scenario(groups=(grows,), pool=Pool(hosts=1)), pl.DataFrame(asked))
+    apart = [group.model_copy(update={"role": role, "kv_bytes_per_token": 1.0}) for role in ("prefill", "decode")]
+    serve(Scenario(groups=tuple(apart), network=Network()), pl.DataFrame(asked))
 
 
 def _pooling() -> None:

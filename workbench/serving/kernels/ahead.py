@@ -102,7 +102,7 @@ def foresee(state, router, scaled):
             form_s = min(form_s, scaled.times[j, FORMS_S])
         elif row[ROW_STATE] == WARM:
             m = state.instances[j, MODEL]
-            if row[LOADED_AT] > newest_operation(scaled, router, m):
+            if row[LOADED_AT] > newest_operation(scaled.rows, router, m):
                 expiry_s = min(expiry_s, scaled.times[j, WARM_SINCE_S] + scaled.reals[m, KEEP_S])
     scaled.clock[NEXT_LOAD_S], scaled.clock[NEXT_FORM_S], scaled.clock[NEXT_EXPIRY_S] = load_s, form_s, expiry_s
 
@@ -110,7 +110,7 @@ def foresee(state, router, scaled):
 @inner_kernel
 def shortage_of_any(state, scaled):
     """Which log has no room for all that one instant can bring, 0 for none."""
-    n, running = scaled.rows.shape[0], 0
+    n, running, room = scaled.rows.shape[0], 0, scaled.logs.shape[1]
     for j in range(n):
         running += state.instances[j, RUNNING]
     if not rows_left(state, running):
@@ -118,8 +118,8 @@ def shortage_of_any(state, scaled):
     if state.shared[PAGES_USED] + n > state.pages.shape[0]:
         return PAGES_SHORT
     short = (
-        scaled.counts[STATES_USED] + 8 * n > scaled.states.shape[0]
-        or scaled.counts[LOADS_USED] + 2 * n > scaled.loads.shape[0]
-        or scaled.counts[TICKS_USED] + scaled.models.shape[0] > scaled.ticks.shape[0]
+        scaled.counts[STATES_USED] + 8 * n > room
+        or scaled.counts[LOADS_USED] + 2 * n > room
+        or scaled.counts[TICKS_USED] + scaled.models.shape[0] > room
     )
     return LOGS_SHORT if short else 0

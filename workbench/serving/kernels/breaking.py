@@ -54,11 +54,11 @@ def break_down(state, router, scaled, chooser, p, now_s):
             if not hand_out(state, router, chooser, m, now_s):
                 return False
         if before == PIPED:
-            exchange_forms(state, scaled, used)
+            exchange_forms(state.reals[used], scaled.times[used])
         row = scaled.rows[used]
         if member and not break_lanes(state, scaled, router, chooser, m, row[OPERATION], row[PIPELINE], now_s):
             return False
         if scaled.rows[used, ON_SSD] == 1:
             drop_read(scaled, h, used, now_s)
-    make_room(state, scaled, h, now_s)
+    make_room(scaled, h, now_s)
     return used < 0 or begin_again(state, scaled, router, chooser, state.instances[used, MODEL], now_s)

@@ -3,37 +3,38 @@
 import numpy as np
 
 from workbench.jit import inner_kernel, lean_kernel
-from workbench.serving.kernels.layout import MODEL
 from workbench.serving.kernels.scaled_layout import (
     AT_HOST,
     CACHE_BYTES,
     DEAD,
     EMPTY,
     HOST_AT,
+    MODEL_OF,
     ROW_STATE,
     TTL_S,
+    USED_S,
     WEIGHT_BYTES,
 )
 
 
 @inner_kernel
-def has_row(state, scaled, h, m):
+def has_row(scaled, h, m):
     """Whether a host has a row of a model that is neither empty nor dead."""
     for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
         j = scaled.lists[AT_HOST, k]
         row_state = scaled.rows[j, ROW_STATE]
-        if state.instances[j, MODEL] == m and row_state != EMPTY and row_state != DEAD:
+        if scaled.rows[j, MODEL_OF] == m and row_state != EMPTY and row_state != DEAD:
             return True
     return False
 
 
 @inner_kernel
-def caches(state, scaled, h, m, now_s):
+def caches(scaled, h, m, now_s):
     """Whether a host's memory holds the weights of a model; what was unused for too long is forgotten."""
-    if np.isnan(scaled.used_s[h, m]):
+    if np.isnan(scaled.hosts[h, USED_S + m]):
         return False
-    if now_s - scaled.used_s[h, m] >= scaled.reals[m, TTL_S] and not has_row(state, scaled, h, m):
-        scaled.used_s[h, m] = np.nan
+    if now_s - scaled.hosts[h, USED_S + m] >= scaled.reals[m, TTL_S] and not has_row(scaled, h, m):
+        scaled.hosts[h, USED_S + m] = np.nan
         return False
     return True
 
@@ -41,32 +42,32 @@ def caches(state, scaled, h, m, now_s):
 @inner_kernel
 def touch(scaled, h, m, now_s):
     """The weights have been used now, if they are there and may leave."""
-    if scaled.used_s[h, m] < np.inf:
-        scaled.used_s[h, m] = now_s
+    if scaled.hosts[h, USED_S + m] < np.inf:
+        scaled.hosts[h, USED_S + m] = now_s
 
 
 @inner_kernel
-def enter(state, scaled, h, m, now_s):
+def enter(scaled, h, m, now_s):
     """Weights have come to the host's memory, if they fit there at all."""
     if scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:
         touch(scaled, h, m, now_s)
         return
-    if scaled.used_s[h, m] != np.inf:
-        scaled.used_s[h, m] = now_s
-    make_room(state, scaled, h, now_s)
+    if scaled.hosts[h, USED_S + m] != np.inf:
+        scaled.hosts[h, USED_S + m] = now_s
+    make_room(scaled, h, now_s)
 
 
 @lean_kernel
-def make_room(state, scaled, h, now_s):
+def make_room(scaled, h, now_s):
     """While there is more than fits, the weights used longest ago go, of models without a row on the host."""
     while True:
         total, oldest = 0.0, -1
-        for m in range(scaled.used_s.shape[1]):
-            if caches(state, scaled, h, m, now_s):
+        for m in range(scaled.reals.shape[0]):
+            if caches(scaled, h, m, now_s):
                 total += scaled.reals[m, WEIGHT_BYTES]
-                older = oldest < 0 or scaled.used_s[h, m] < scaled.used_s[h, oldest]
-                if older and scaled.used_s[h, m] < np.inf and not has_row(state, scaled, h, m):
+                older = oldest < 0 or scaled.hosts[h, USED_S + m] < scaled.hosts[h, USED_S + oldest]
+                if older and scaled.hosts[h, USED_S + m] < np.inf and not has_row(scaled, h, m):
                     oldest = m
         if total <= scaled.hosts[h, CACHE_BYTES] or oldest < 0:
             return
-        scaled.used_s[h, oldest] = np.nan
+        scaled.hosts[h, USED_S + oldest] = np.nan

@@ -21,6 +21,7 @@ from workbench.serving.kernels.scaled_layout import (
     HOSTS_SEND,
     LOAD,
     LOADED_AT,
+    LOADS,
     LOADS_USED,
     MEMORY_FIRST,
     OPERATION,
@@ -58,18 +59,18 @@ BY_TIERS, TOGETHER = -1, 0
 
 
 @inner_kernel
-def look_up(state, scaled, m, now_s):
+def look_up(scaled, m, now_s):
     """Note which hosts cache a model."""
     for h in range(scaled.hosts.shape[0]):
-        scaled.lists[HITS, h] = 1 if caches(state, scaled, h, m, now_s) else 0
+        scaled.lists[HITS, h] = 1 if caches(scaled, h, m, now_s) else 0
 
 
 @inner_kernel
-def sources_of(scaled, router, m, operation):
+def sources_of(rows, router, m, operation):
     """How many rows of a model have had its weights since before an operation."""
     count = 0
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
-        row = scaled.rows[router.members[k]]
+        row = rows[router.members[k]]
         loaded = row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
         if loaded and row[LOADED_AT] <= operation:
             count += 1
@@ -91,17 +92,17 @@ def _hits_first(scaled, count):
 
 
 @inner_kernel
-def _hosts_with(state, scaled, m, now_s):
+def _hosts_with(scaled, m, now_s):
     """How many hosts have a model in memory."""
     count = 0
     for h in range(scaled.hosts.shape[0]):
-        if caches(state, scaled, h, m, now_s):
+        if caches(scaled, h, m, now_s):
             count += 1
     return count
 
 
 @inner_kernel
-def begin_loads(state, scaled, router, m, count, now_s):
+def begin_loads(scaled, router, m, count, now_s):
     """Begin the loads of the first `count` targets, rows of a model that are starting; see `look_up` for what hits."""
     if scaled.models[m, SOURCE] != MULTICAST:
         _begin_groups(scaled, m, 0, count, count, np.int64(BY_TIERS), False, now_s)
@@ -110,10 +111,10 @@ def begin_loads(state, scaled, router, m, count, now_s):
     if scaled.models[m, MEMORY_FIRST] == 1:
         warm = _hits_first(scaled, count)
         _begin_groups(scaled, m, 0, warm, most, np.int64(TOGETHER), False, now_s)
-    senders = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
+    senders = sources_of(scaled.rows, router, m, scaled.counts[OPERATIONS])
     from_hosts = senders == 0 and scaled.models[m, HOSTS_SEND] == 1
     if from_hosts:
-        senders = _hosts_with(state, scaled, m, now_s)
+        senders = _hosts_with(scaled, m, now_s)
     if senders > 0:
         _begin_groups(scaled, m, warm, count, most, np.int64(senders), from_hosts, now_s)
     else:
@@ -153,7 +154,7 @@ def _begin(scaled, m, j, senders, many, i, now_s):
         begin_read(scaled, h, j, reals[WEIGHT_BYTES], now_s)
     entry = scaled.counts[LOADS_USED]
     row[LOAD], row[OPERATION] = entry, scaled.counts[OPERATIONS]
-    log = scaled.loads[entry]
+    log = scaled.logs[LOADS, entry]
     log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
     log[4], log[5], log[6], log[7], log[8] = max(senders, 0), row[OPERATION], np.nan, 0.0, np.nan
     scaled.counts[LOADS_USED] = entry + 1
@@ -168,7 +169,7 @@ def come_up(state, scaled, router, chooser, j, now_s):
     change(state, scaled, j, UP_STATE, now_s)
     scaled.times[j, READY_S] = scaled.times[j, FORMS_S] = np.inf
     row[LOADED_AT] = scaled.counts[OPERATIONS]
-    scaled.loads[row[LOAD], 1] = now_s
+    scaled.logs[LOADS, row[LOAD], 1] = now_s
     if row[TIER] == DRAM_TIER:
         touch(scaled, row[HOST_OF], m, now_s)
     return hand_out(state, router, chooser, m, now_s)
@@ -182,7 +183,7 @@ def complete(state, scaled, router, chooser, now_s):
             j = end_read(scaled, h, now_s)
             m = state.instances[j, MODEL]
             scaled.times[j, READY_S] = now_s + scaled.reals[m, CONTROL_S]
-            enter(state, scaled, h, m, now_s)
+            enter(scaled, h, m, now_s)
     for j in range(scaled.rows.shape[0]):
         ready = is_loading(scaled.rows[j]) and scaled.times[j, READY_S] <= now_s
         if ready and not come_up(state, scaled, router, chooser, j, now_s):
@@ -202,14 +203,14 @@ def begin_again(state, scaled, router, chooser, m, now_s):
             row = scaled.rows[router.members[k]]
             loading = is_loading(row) and row[TIER] == MULTICAST_TIER and row[FROM_HOSTS] == 0
             earlier = orphan < 0 or row[OPERATION] < orphan
-            if loading and earlier and sources_of(scaled, router, m, row[OPERATION]) == 0:
+            if loading and earlier and sources_of(scaled.rows, router, m, row[OPERATION]) == 0:
                 orphan = row[OPERATION]
         if orphan < 0:
             return True
         if not break_lanes(state, scaled, router, chooser, m, orphan, np.int64(-1), now_s):
             return False
-        look_up(state, scaled, m, now_s)
-        begin_loads(state, scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
+        look_up(scaled, m, now_s)
+        begin_loads(scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
 
 
 @inner_kernel

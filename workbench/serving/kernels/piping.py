@@ -30,6 +30,7 @@ from workbench.serving.kernels.rows import change
 from workbench.serving.kernels.scaled_layout import (
     FORMS_S,
     LOAD,
+    LOADS,
     OPERATION,
     OTHER_FORM,
     PIPED,
@@ -40,12 +41,12 @@ from workbench.serving.kernels.scaled_layout import (
 
 
 @inner_kernel
-def exchange_forms(state, scaled, j):
-    """Let the steps of a row take as long as a lane's, or as its own again."""
+def exchange_forms(numbers, times):
+    """Let the steps of a row take as long as a lane's, or as its own again; of one row of each array."""
     for k in range(2 * FORM_ROW):
-        used = state.reals[j, FORM + k]
-        state.reals[j, FORM + k] = scaled.times[j, OTHER_FORM + k]
-        scaled.times[j, OTHER_FORM + k] = used
+        used = numbers[FORM + k]
+        numbers[FORM + k] = times[OTHER_FORM + k]
+        times[OTHER_FORM + k] = used
 
 
 @inner_kernel
@@ -54,9 +55,9 @@ def form_lanes(state, scaled, router, chooser, now_s):
     for j in range(scaled.rows.shape[0]):
         if scaled.rows[j, ROW_STATE] == STARTING and scaled.times[j, FORMS_S] <= now_s:
             change(state, scaled, j, PIPED, now_s)
-            exchange_forms(state, scaled, j)
+            exchange_forms(state.reals[j], scaled.times[j])
             scaled.times[j, FORMS_S] = np.inf
-            scaled.loads[scaled.rows[j, LOAD], 8] = now_s
+            scaled.logs[LOADS, scaled.rows[j, LOAD], 8] = now_s
             if not hand_out(state, router, chooser, state.instances[j, MODEL], now_s):
                 return False
     return True
@@ -76,7 +77,7 @@ def break_lanes(state, scaled, router, chooser, m, operation, pipeline, now_s):
         scaled.times[j, FORMS_S] = np.inf
         if row[ROW_STATE] == PIPED:
             change(state, scaled, j, STARTING, now_s)
-            exchange_forms(state, scaled, j)
+            exchange_forms(state.reals[j], scaled.times[j])
             fail(state, router, j, m)
             if not hand_out(state, router, chooser, m, now_s):
                 return False
@@ -89,7 +90,7 @@ def switch(state, scaled, j, now_s):
     requests, one = state.requests, state.instances[j]
     count = one[OUTSTANDING]
     first, last = throw_out(state, j)
-    exchange_forms(state, scaled, j)
+    exchange_forms(state.reals[j], scaled.times[j])
     one[QUEUE_HEAD], one[QUEUE_TAIL], one[QUEUED] = first, last, count
     one[TOKENS] = 0
     r = first

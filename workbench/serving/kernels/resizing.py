@@ -38,7 +38,7 @@ def grow(state, scaled, router, chooser, m, need, now_s):
         need -= 1
     if need == 0:
         return True
-    look_up(state, scaled, m, now_s)
+    look_up(scaled, m, now_s)
     count = np.int64(0)
     for hit in range(1, -1, -1):
         for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
@@ -55,7 +55,7 @@ def grow(state, scaled, router, chooser, m, need, now_s):
         count = _choose(state, scaled, j, count, now_s)
     if count == 0:
         return True
-    begin_loads(state, scaled, router, m, count, now_s)
+    begin_loads(scaled, router, m, count, now_s)
     for i in range(count):
         j = scaled.lists[TARGETS, i]
         if scaled.times[j, READY_S] <= now_s and not come_up(state, scaled, router, chooser, j, now_s):
@@ -103,7 +103,7 @@ def _one_to_displace(state, scaled, router, m):
             best_s = scaled.times[victim, WARM_SINCE_S]
             if since_s > best_s or (since_s == best_s and other > victim):
                 continue
-        if not is_source(state, scaled, router, other):
+        if not is_source(scaled, router, other):
             best, victim = j, other
     return best
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import make_room, touch
-from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL, UP
+from workbench.serving.kernels.layout import BEGIN, BEHIND, UP
 from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.scaled_layout import (
     DEAD,
@@ -14,12 +14,14 @@ from workbench.serving.kernels.scaled_layout import (
     HOST_OF,
     KEEP_S,
     LOADED_AT,
+    MODEL_OF,
     OCCUPANT,
     OPERATION,
     PIPED,
     PLACE_OF,
     ROW_STATE,
     STARTING,
+    STATES,
     STATES_USED,
     TIER,
     UP_STATE,
@@ -33,7 +35,8 @@ from workbench.serving.policy.scalers import MULTICAST_TIER
 def change(state, scaled, j, new, now_s):
     """Give a row a new state and log it."""
     row, entry = scaled.rows[j], scaled.counts[STATES_USED]
-    scaled.states[entry, 0], scaled.states[entry, 1], scaled.states[entry, 2] = now_s, j, new
+    log = scaled.logs[STATES, entry]
+    log[0], log[1], log[2] = now_s, j, new
     scaled.counts[STATES_USED] = entry + 1
     if row[ROW_STATE] == DRAINING:
         scaled.counts[DRAINING_ROWS] -= 1
@@ -54,28 +57,28 @@ def is_loading(row):
 @inner_kernel
 def leave(state, scaled, j, now_s):
     """A warm row becomes empty."""
-    h, m = scaled.rows[j, HOST_OF], state.instances[j, MODEL]
+    h, m = scaled.rows[j, HOST_OF], scaled.rows[j, MODEL_OF]
     change(state, scaled, j, EMPTY, now_s)
     scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]] = -1
     touch(scaled, h, m, now_s)
-    make_room(state, scaled, h, now_s)
+    make_room(scaled, h, now_s)
 
 
 @inner_kernel
-def newest_operation(scaled, router, m):
+def newest_operation(rows, router, m):
     """The last multicast of a model that still runs, -1 for none: rows loaded before it are its sources."""
     newest = np.int64(-1)
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
-        row = scaled.rows[router.members[k]]
+        row = rows[router.members[k]]
         if is_loading(row) and row[TIER] == MULTICAST_TIER:
             newest = max(newest, row[OPERATION])
     return newest
 
 
 @inner_kernel
-def is_source(state, scaled, router, j):
+def is_source(scaled, router, j):
     """Whether a multicast that still runs takes weights from a row."""
-    return scaled.rows[j, LOADED_AT] <= newest_operation(scaled, router, state.instances[j, MODEL])
+    return scaled.rows[j, LOADED_AT] <= newest_operation(scaled.rows, router, scaled.rows[j, MODEL_OF])
 
 
 @inner_kernel
@@ -83,8 +86,8 @@ def become_warm(state, scaled, router, j, now_s):
     """A row that has nothing left to do stays with its weights, for as long as they are kept."""
     change(state, scaled, j, WARM, now_s)
     scaled.times[j, WARM_SINCE_S] = now_s
-    due_s = now_s + scaled.reals[state.instances[j, MODEL], KEEP_S]
-    if due_s <= now_s and not is_source(state, scaled, router, j):
+    due_s = now_s + scaled.reals[scaled.rows[j, MODEL_OF], KEEP_S]
+    if due_s <= now_s and not is_source(scaled, router, j):
         leave(state, scaled, j, now_s)
 
 
@@ -93,6 +96,6 @@ def expire(state, scaled, router, now_s):
     """Warm rows whose time is over become empty, unless they are in use as sources."""
     for j in range(scaled.rows.shape[0]):
         if scaled.rows[j, ROW_STATE] == WARM:
-            due_s = scaled.times[j, WARM_SINCE_S] + scaled.reals[state.instances[j, MODEL], KEEP_S]
-            if due_s <= now_s and not is_source(state, scaled, router, j):
+            due_s = scaled.times[j, WARM_SINCE_S] + scaled.reals[scaled.rows[j, MODEL_OF], KEEP_S]
+            if due_s <= now_s and not is_source(scaled, router, j):
                 leave(state, scaled, j, now_s)

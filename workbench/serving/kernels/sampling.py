@@ -32,12 +32,15 @@ from workbench.serving.kernels.scaled_layout import (
     S_OUTSTANDING,
     S_PROMPT,
     S_WAITING,
+    SCRAPE,
     STARTING,
     TICK,
     TICK_S,
+    TICKS,
     TICKS_USED,
     UP_STATE,
     UP_TICKS,
+    WANTED,
 )
 from workbench.serving.policy.scalers import BACKLOG
 from workbench.serving.policy.scaling import decide
@@ -75,11 +78,11 @@ def prompt_tokens(state, one):
 
 
 @inner_kernel
-def count_rows(scaled, router, m, row_state):
+def count_rows(rows, router, m, row_state):
     """How many rows of a model are in a state."""
     count = 0
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
-        if scaled.rows[router.members[k], ROW_STATE] == row_state:
+        if rows[router.members[k], ROW_STATE] == row_state:
             count += 1
     return count
 
@@ -88,31 +91,33 @@ def count_rows(scaled, router, m, row_state):
 def wanted(scaled, router, m, now_s):
     """How many instances of a model should be up or starting after this tick; logged."""
     tick, model = scaled.counts[TICK], scaled.models[m]
-    starting = count_rows(scaled, router, m, STARTING) + count_rows(scaled, router, m, PIPED)
-    n = count_rows(scaled, router, m, UP_STATE) + starting
-    seen = scaled.samples[(tick + 1) % scaled.samples.shape[0], m]  # the oldest there is
+    starting = count_rows(scaled.rows, router, m, STARTING) + count_rows(scaled.rows, router, m, PIPED)
+    n = count_rows(scaled.rows, router, m, UP_STATE) + starting
+    ring = scaled.samples.shape[0]
+    seen = scaled.samples[(tick - scaled.counts[SCRAPE]) % ring, m]
     want = decide(
         model[KIND], scaled.reals[m, PAR:], seen[S_WAITING], seen[S_OUTSTANDING], seen[S_PROMPT], seen[S_BLOCKS],
         seen[S_ARRIVED], n, starting, scaled.clock[TICK_S],
     )  # fmt: skip
-    scaled.wants[tick % scaled.wants.shape[0], m] = min(max(want, model[MIN_ROWS]), model[MAX_ROWS])
-    want = steadied(scaled.wants, m, tick, n, model[UP_TICKS], model[DOWN_TICKS])
+    scaled.samples[tick % ring, m, WANTED] = min(max(want, model[MIN_ROWS]), model[MAX_ROWS])
+    want = steadied(scaled.samples, m, tick, n, model[UP_TICKS], model[DOWN_TICKS])
     entry = scaled.counts[TICKS_USED]
-    log = scaled.ticks[entry]
+    log = scaled.logs[TICKS, entry]
     log[0], log[1], log[2], log[3] = now_s, m, want, n
     scaled.counts[TICKS_USED] = entry + 1
     return want
 
 
 @inner_kernel
-def steadied(wants, m, tick, n, up_ticks, down_ticks):
+def steadied(samples, m, tick, n, up_ticks, down_ticks):
     """What is wanted if it has been more, or less, than `n` at so many ticks in a row, this one included; else `n`.
 
     The least of those that were more, the most of those that were less.
     """
-    more, less = wants[tick % wants.shape[0], m], wants[tick % wants.shape[0], m]
+    ring = samples.shape[0]
+    more, less = samples[tick % ring, m, WANTED], samples[tick % ring, m, WANTED]
     for back in range(1, max(up_ticks, down_ticks)):
-        before = n if back >= tick else wants[(tick - back) % wants.shape[0], m]  # ticks count from 1
+        before = n if back >= tick else samples[(tick - back) % ring, m, WANTED]  # ticks count from 1
         if back < up_ticks:
             more = min(more, before)
         if back < down_ticks:

@@ -21,12 +21,15 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     n, m, hosts = place.size, kind.size, rate.size
     rows = np.zeros((n, at.ROW_SIZE), np.int64)
     rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state
-    rows[:, at.OPERATION] = -1
+    rows[:, at.OPERATION], rows[:, at.MODEL_OF] = -1, state.instances[:, layout.MODEL]
     times = np.full((n, at.ROW_TIMES_SIZE), np.inf)
     times[:, at.LEFT_BYTES], times[:, at.DRAM_S] = 0, dram_s
     times[:, at.OTHER_FORM :] = scaling.piped_form.reshape(n, -1)
     state.instances[:, layout.UP] = start_state == at.UP_STATE
-    nodes = np.zeros((hosts, at.HOST_SIZE))
+    fits = size <= room[:, None]
+    used_s = np.where((cached == 1) & fits, 0.0, np.nan)
+    used_s[(scaling.pinned == 1) & fits] = np.inf
+    nodes = np.hstack([np.zeros((hosts, at.USED_S)), used_s])
     nodes[:, at.SSD_RATE], nodes[:, at.CACHE_BYTES], nodes[:, at.SSD_END_S] = rate, room, np.inf
     nodes[:, at.SSD_EACH] = scaling.ssd_each_bytes_per_s
     models = np.zeros((m, at.MODEL_SIZE), np.int64)
@@ -36,6 +39,7 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     reals = np.column_stack([control_s, fixed_s, size, ttl_s, keep_s, par])
     counts = np.zeros(at.COUNTS_SIZE, np.int64)
     counts[at.TICK], counts[at.TICKING] = 1, 1
+    counts[at.SCRAPE] = scrape
     counts[at.QUIET_ENOUGH] = scrape + up_ticks.max() + down_ticks.max() + 1
     clock = np.full(at.CLOCK_SIZE, np.inf)
     clock[at.TICK_S], clock[at.LAST_S] = tick_s, 0
@@ -46,11 +50,8 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     for by, begin, where, count in ((at.AT_PLACE, at.PLACE_AT, place, places), (at.AT_HOST, at.HOST_AT, host, hosts)):
         lists[by, :n] = np.argsort(where, kind="stable")
         lists[begin, : count + 1] = np.searchsorted(np.sort(where), np.arange(count + 1))
-    fits = size <= room[:, None]
-    used_s = np.where((cached == 1) & fits, 0.0, np.nan)
-    used_s[(scaling.pinned == 1) & fits] = np.inf
     scaled = Scaled(
-        rows=rows, times=times, hosts=nodes, used_s=used_s, models=models, reals=reals,
+        rows=rows, times=times, hosts=nodes, models=models, reals=reals,
         multicast=_multicast(
             *(
                 np.concatenate([local[:, None], sent], axis=1)
@@ -62,13 +63,11 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
             ),
             scaling.switch_whole,
         ),
-        samples=np.zeros((scrape + 1, m, at.SAMPLE_SIZE), np.int64),
-        wants=np.zeros((max(up_ticks.max(), down_ticks.max()), m), np.int64),
-        counts=counts, clock=clock, lists=lists,
-        states=np.empty((16 * n + 256, 3)), loads=np.empty((4 * n + 64, 9)), ticks=np.empty((m + 256, 4)),
+        samples=np.zeros((max(scrape + 1, up_ticks.max(), down_ticks.max()), m, at.SAMPLE_SIZE), np.int64),
+        counts=counts, clock=clock, lists=lists, logs=np.empty((3, 16 * n + m + 256, at.LOADS_SIZE)),
     )  # fmt: skip
     for h in range(hosts):
-        make_room(state, scaled, h, 0.0)
+        make_room(scaled, h, 0.0)
     return scaled
 
 
@@ -89,10 +88,15 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
         segments: int64[k, 5] of the outcome.
     """
     if scaled is None:
-        return np.empty((0, 3)), np.empty((0, 9)), np.empty((0, 4))
-    used = scaled.counts
-    states = scaled.states[: used[at.STATES_USED]].copy()
-    loads = scaled.loads[: used[at.LOADS_USED]].copy()
+        return np.empty((0, at.STATES_SIZE)), np.empty((0, at.LOADS_SIZE)), np.empty((0, at.TICKS_SIZE))
+    states, loads, ticks = (
+        scaled.logs[log, : scaled.counts[used], :columns].copy()
+        for log, used, columns in (
+            (at.STATES, at.STATES_USED, at.STATES_SIZE),
+            (at.LOADS, at.LOADS_USED, at.LOADS_SIZE),
+            (at.TICKS, at.TICKS_USED, at.TICKS_SIZE),
+        )
+    )
     first = segments[segments[:, 1] == 0]
     first_s = state.moments[first[:, 0], layout.FIRST_TOKEN_S]
     token_load = _load_before(loads, first[:, 3], first_s)
@@ -100,7 +104,7 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
     done = state.requests[:, layout.STATUS] == layout.DONE
     finish_load = _load_before(loads, state.requests[done, layout.INSTANCE], state.moments[done, layout.FINISH_S])
     np.add.at(loads[:, 7], finish_load[finish_load >= 0], 1)
-    return states, loads, scaled.ticks[: used[at.TICKS_USED]].copy()
+    return states, loads, ticks
 
 
 def _load_before(loads: np.ndarray, row: np.ndarray, time_s: np.ndarray) -> np.ndarray:

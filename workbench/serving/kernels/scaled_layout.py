@@ -16,7 +16,8 @@ PIPELINE = 8
 """The number, within the operation, of the pipeline that it is to be a member of, or is; -1 for none."""
 FROM_HOSTS = 9
 """Whether its weights are sent from memories of hosts, which no failure of a row ends."""
-ROW_SIZE = 10
+MODEL_OF = 10
+ROW_SIZE = 11
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
@@ -35,7 +36,9 @@ EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD, PIPED = np.arange(7)
 SSD_RATE, CACHE_BYTES, SSD_CHANGED_S, SSD_END_S, SSD_EACH = 0, 1, 2, 3, 4
 """Bytes/s of its SSDs, room for weights in its memory, when a read began or ended last, when the next one ends, and
 bytes/s that one read gets at most."""
-HOST_SIZE = 5
+USED_S = 5
+"""From here on for each model: when its weights in the host's memory were used last; NaN where they are not there,
+infinity where they never leave."""
 
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
@@ -45,13 +48,15 @@ MODEL_REALS_SIZE = 13
 
 # What a decision sees of a model.
 S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED = range(5)
-SAMPLE_SIZE = 5
+WANTED = 5
+"""What it then wants, within its bounds."""
+SAMPLE_SIZE = 6
 
 # What all share; int64 and float64.
-TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_USED, DRAINING_ROWS = range(9)
+TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_USED, DRAINING_ROWS, SCRAPE = range(10)
 """Number of the next tick, whether there is one, how many in a row could change nothing, after how many ticks end;
-operations so far; entries of the logs; rows that drain."""
-COUNTS_SIZE = 9
+operations so far; entries of the logs; rows that drain; how many ticks old the samples are that decisions see."""
+COUNTS_SIZE = 10
 TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(6)
 """Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event; when
 the next member of a pipeline is ready."""
@@ -68,6 +73,10 @@ OCCUPANT, TARGETS, HITS = 4, 5, 6
 """The row of each place that is not empty, -1 for none; scratch: rows chosen to start, which hosts cache the model."""
 LISTS = 7
 
+# The logs, with as many columns as the tables of `Outcome`.
+STATES, LOADS, TICKS = 0, 1, 2
+STATES_SIZE, LOADS_SIZE, TICKS_SIZE = 3, 9, 4
+
 LOGS_SHORT = 4
 """What the event loop says, beside the codes of `layout`, when the logs here are too short."""
 
@@ -76,31 +85,24 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 10], float64[N, 15].
-        hosts: float64[H, 5].
-        used_s: float64[H, M], when the weights in a host's memory were used last; NaN where they are not there, and
-            infinity where they never leave.
+        rows, times: int64[N, 11], float64[N, 15].
+        hosts: float64[H, 5 + M].
         models, reals: int64[M, 10], float64[M, 13].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
-        samples: int64[scrape + 1, M, 5], ring of the last loads.
-        wants: int64[W, M], ring of the last bounded decisions.
-        counts, clock: int64[9], float64[6].
+        samples: int64[W, M, 6], ring of the last ticks.
+        counts, clock: int64[10], float64[6].
         lists: int64[7, L], whole numbers by place, host or row.
-        states, loads, ticks: float64[.., 3], [.., 9], [.., 4], the logs.
+        logs: float64[3, L, 9], `STATES`, `LOADS` and `TICKS`, of which each has its number of columns.
     """
 
     rows: np.ndarray
     times: np.ndarray
     hosts: np.ndarray
-    used_s: np.ndarray
     models: np.ndarray
     reals: np.ndarray
     multicast: np.ndarray
     samples: np.ndarray
-    wants: np.ndarray
     counts: np.ndarray
     clock: np.ndarray
     lists: np.ndarray
-    states: np.ndarray
-    loads: np.ndarray
-    ticks: np.ndarray
+    logs: np.ndarray

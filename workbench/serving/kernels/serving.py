@@ -84,8 +84,7 @@ def serve(
         if stop == BAD_CHOICE:
             return None
         if stop == LOGS_SHORT:
-            longer = {log: grown(getattr(scaled, log)) for log in ("states", "loads", "ticks")}
-            scaled = scaled._replace(**longer)
+            scaled = scaled._replace(logs=np.ascontiguousarray(grown(scaled.logs.swapaxes(0, 1)).swapaxes(0, 1)))
         elif stop == FLOWS_SHORT:
             links = links._replace(flows=grown(links.flows), active=grown(links.active))
         else:
@@ -102,8 +101,10 @@ def _state(requests: tuple, instances: tuple, models: int, jumps: bool) -> State
     rows[:, layout.REQUEST_MODEL] = model
     if rank.any():
         rows[:, layout.RANK] = np.unique(rank, return_inverse=True)[1]
-    rows[:, layout.IDS_AT], rows[:, layout.IDS] = ids_at[:-1], np.diff(ids_at)
-    rows[:, _UNKNOWN] = -1
+    if ids.size:
+        rows[:, layout.IDS_AT], rows[:, layout.IDS] = ids_at[:-1], np.diff(ids_at)
+    for column in _UNKNOWN:
+        rows[:, column] = -1
     moments = np.full((count, layout.MOMENTS_SIZE), np.nan)
     moments[:, layout.ARRIVAL_S], moments[:, layout.DRAW :] = arrival_s, draw
 

@@ -40,8 +40,8 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
     changes = counts[STATES_USED]
     for m in range(models):
         want = wanted(scaled, router, m, now_s)
-        n = count_rows(scaled, router, m, UP_STATE) + count_rows(scaled, router, m, STARTING)
-        n += count_rows(scaled, router, m, PIPED)
+        n = count_rows(scaled.rows, router, m, UP_STATE) + count_rows(scaled.rows, router, m, STARTING)
+        n += count_rows(scaled.rows, router, m, PIPED)
         if want > n and not grow(state, scaled, router, chooser, m, want - n, now_s):
             return False
         if want < n:

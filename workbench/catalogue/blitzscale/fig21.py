@@ -103,7 +103,7 @@ def fig21(
     """
     shape, made = context.model(model), context.cluster(cluster)
     if chains > wanted:
-        raise UserError(f"{chains} chains need as many instances, and {wanted} are added; lower the chains.")
+        chains = context.cite("chains used", wanted, "1", "chosen", "each chain needs an instance of its own")
     nic = context.cite(f"{made.name} network card, nominal", made.nic.nominal_bytes_per_s) * efficiency
     if made.host.pcie is None:
         raise UserError(f"Cluster {made.name} has no PCIe link: no source states one; choose another cluster.")

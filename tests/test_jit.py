@@ -217,7 +217,8 @@ def test_warm_says_which_kernels_no_example_reaches(monkeypatch, capsys):
     warming.load_kernels()
     forgotten_name = next(name for name in jit.kernels() if name.endswith("forgotten"))
     monkeypatch.setattr(jit, "_KERNELS", {"workbench.forgotten": jit._KERNELS.pop(forgotten_name)})
-    for part in ("_transfer", "_queueing", "_latency", "_caching", "_serving"):
+    parts = ("_transfer", "_queueing", "_latency", "_caching", "_serving", "_pooling", "_chains", "_blending")
+    for part in parts:
         monkeypatch.setattr(warming, part, lambda: None)
     monkeypatch.setattr(warming, "_catalogue", lambda tell: None)
     assert main(["warm"]) == 1

@@ -33,6 +33,7 @@ def warm(tell: Callable[[str], object]) -> list[str]:
         "serving": _serving,
         "chains": _chains,
         "pooling": _pooling,
+        "blending": _blending,
     }
     for mechanism, call in calls.items():
         tell(f"kernels of {mechanism}")
@@ -143,6 +144,12 @@ def _chains() -> None:
         dispatch_path(jobs, chains, contention=contention)
         routed_path(jobs, bprr(fleet, 0.1), contention=contention)
     petals(fleet, [0.1, 0.1], PetalsRules(0, 2, None, np.ones(2)), [0, 1])
+
+
+def _blending() -> None:
+    from workbench.blending.policy import predicted_peak
+
+    predicted_peak(np.zeros((1, 2), np.int64), 0, 0, 1, 0)
 
 
 def _latency() -> None:

@@ -31,7 +31,7 @@ def heat(outcome: Outcome, _: str | None = None) -> Canvas:
         return ("" if mine is None else f"{mine:.2f}") + (f"<br>◇ {theirs:.2f}" if theirs is not None else "")
 
     made = figure(
-        f"{BLEND} over {NF_DFS} (◇ published)", "sharing ratio", "density", height=max(300, 130 + 42 * len(densities))
+        f"{BLEND} over {NF_DFS} (◇ published)", "sharing ratio", "density", height=max(400, 130 + 42 * len(densities))
     )
     made.add(
         {

@@ -10,7 +10,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = {
     "schedule": ["import workbench as wb", "wb.experiment('theory/schedule').explore()"],
     "blocks": ["import workbench as wb", "wb.experiment('lambdascale/block-count').explore()"],
-    "browse": ["import workbench as wb", "wb.browse('blitzscale')"],
+    "browse": ["import workbench as wb", "wb.browse('lambdascale')"],
     "broken": ["1 / 0"],
 }
 

@@ -212,7 +212,9 @@ WITHOUT_SECONDS = (
 
 POOLS = {id for id in IDS if id.startswith("aegaeon/")} - {"aegaeon/fig4"}
 """Tried with a simulator of their own, in test_pooling_experiments."""
-SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in {*WITHOUT_SECONDS, *POOLS}]
+LIVE = {f"blitzscale/{name}" for name in ("fig8", "fig9", "fig15", "fig19", "fig21", "redundancy")}
+"""Likewise, in test_live_experiments."""
+SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in {*WITHOUT_SECONDS, *POOLS, *LIVE}]
 
 
 @pytest.mark.parametrize("id", SECONDS)

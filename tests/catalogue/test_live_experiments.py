@@ -1,5 +1,7 @@
 """BlitzScale's figures of two instances that share batches."""
 
+from importlib import import_module
+
 import polars as pl
 import pytest
 
@@ -167,3 +169,37 @@ def test_figure_19_one_copy_or_one_a_host():
     )
     filled = exp.run("analytic", spread=False, upscale=0.1, **given).tables["mean"]
     assert filled.filter(pl.col("way").str.contains("Serverless"))["most"][0] == 1
+
+
+THRICE = {
+    "fig8": ("simulate", lambda run: run._replace(load_s=3 * run.load_s), "loads", "load_s"),
+    "fig9": ("simulate", lambda run: run._replace(finish_s=3 * run.finish_s), "done", "layer_times"),
+    "fig15": ("simulate", lambda run: run._replace(finish_s=3 * run.finish_s), "batches", "finish_layers"),
+    "fig19": ("_by_pool", lambda run: (3 * run[0], 3 * run[1]), "copies", "copies"),
+    "redundancy": ("_pooled", lambda run: {name: 3 * value for name, value in run.items()}, "copies", "recovery_s"),
+}
+"""Experiment -> its simulator, how a result of it is tripled, and the table and column that must show it."""
+
+
+@pytest.mark.parametrize("name", THRICE)
+def test_a_simulated_number_comes_from_the_simulator(name, monkeypatch):
+    module = import_module(f"workbench.catalogue.blitzscale.{name}")
+    function, thrice, table, column = THRICE[name]
+    given = {"trace": "azure-code-2023-like"} if name == "fig19" else {}
+    exp = wb.experiment(f"blitzscale/{name}")
+    before = exp.run("simpy", quick=True, **given).tables[table]
+    real = getattr(module, function)
+    monkeypatch.setattr(module, function, lambda *args, **options: thrice(real(*args, **options)))
+    after = exp.run("simpy", quick=True, **given).tables[table]
+    if name == "fig9":  # the other two ways are queues of whole instances, which nobody simulates
+        before, after = before.filter(way="live"), after.filter(way="live")
+    assert after[column].to_list() == pytest.approx([3 * value for value in before[column]])
+
+
+def test_the_first_batch_done_sooner_comes_from_the_simulator(monkeypatch):
+    module = import_module("workbench.catalogue.blitzscale.fig21")
+    real = module.simulate
+    monkeypatch.setattr(module, "simulate", lambda pair: (run := real(pair))._replace(finish_s=3 * run.finish_s))
+    loads = wb.experiment("blitzscale/fig21").run("simpy").tables["loads"]
+    # Thrice as late, no batch is done sooner than on the old instance alone.
+    assert loads["first_extra_s"].to_list() == loads["load_s"].to_list()

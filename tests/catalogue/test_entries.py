@@ -34,10 +34,18 @@ SIMULATORS = {
 QUICK = {id: [name for name in spec.find(id).backends if name != "torch"] for id in IDS}
 
 
+class Outcomes(dict):
+    """Each experiment that is asked for, run once by all its backends but the real one."""
+
+    def __missing__(self, id):
+        self[id] = running.run(spec.find(id), {}, backends=QUICK[id], quick=True)
+        return self[id]
+
+
 @pytest.fixture(scope="module")
 def outcomes():
-    """Each experiment, run once by all its backends but the real one."""
-    return {id: running.run(spec.find(id), {}, backends=QUICK[id], quick=True) for id in IDS}
+    """Experiment -> its run; each is made when it is first asked for, in the time of the test that asks."""
+    return Outcomes()
 
 
 @pytest.mark.parametrize("id", IDS)

@@ -65,9 +65,12 @@ def test_networks(change, sentence):
         checked(SENT._replace(network=SENT.network._replace(**change)))
 
 
-def test_a_network_and_an_autoscaler():
-    with pytest.raises(InputError, match="'network': has roles and a pool, which do not go together"):
-        checked(SCALED._replace(network=SENT.network))
+def test_groups_that_scale():
+    """With roles there is one number a model and role; *roles* is a policy of models that have them."""
+    with pytest.raises(InputError, match="'kind': has 1 numbers; give 2, one for every model and role"):
+        checked(SCALED._replace(network=SENT.network, instances=SCALED.instances._replace(role=np.array([1, 2]))))
+    with pytest.raises(InputError, match=r"row 1, field 'kind': .* give the policy roles to models whose instances"):
+        checked(SCALED._replace(scaling=SCALED.scaling._replace(kind=np.array([5]))))
 
 
 @pytest.mark.parametrize(("change", "sentence"), [

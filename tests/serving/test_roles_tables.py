@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from serving_cases import scenario, with_roles
 
 from workbench.errors import InputError
-from workbench.serving import Failure, Group, Network, Pool, Scenario, StepForm, lower, serve
+from workbench.serving import (
+    Autoscaler,
+    Failure,
+    Group,
+    Network,
+    Pool,
+    Scenario,
+    StartUp,
+    StepForm,
+    Weights,
+    lower,
+    serve,
+)
 from workbench.serving.model.kv_tables import kv_links
 from workbench.serving.simulated import simulate
 
@@ -75,9 +87,24 @@ def test_the_size_of_kv_is_one_number_a_model(sizes, sentence):
         lower(Scenario(groups=tuple(groups), network=LINKS), ONE)
 
 
-def test_roles_and_a_pool_are_refused():
-    with pytest.raises(InputError, match="roles or a network, and a pool; leave one out"):
-        Scenario(groups=(group("prefill"), group("decode")), network=LINKS, pool=Pool(hosts=1))
+def test_groups_with_roles_are_numbered_by_role_in_a_pool():
+    """Prefill of a and b, then what decodes for each; b does both phases, so that nothing decodes for it."""
+    scaler = Autoscaler(policy="queue", parameters={"waiting": 4})
+    groups = (group("decode", count=1), group("prefill", autoscaler=scaler), group("colocated", model="b", count=0))
+    lowered = lower(Scenario(groups=groups, network=LINKS, pool=Pool(hosts=2)), ONE)
+    assert lowered.instances.model.tolist() == [0, 0, 1] * 2
+    assert lowered.instances.role.tolist() == [2, 1, 0] * 2
+    assert lowered.scaling.kind.tolist() == [1, 0, 0, 0]
+    assert lowered.scaling.start_state.tolist() == [2, 0, 0, 0, 2, 0]
+    assert [lowered.scaling.bytes.size, lowered.network.egress.size] == [2, 6]
+
+
+def test_roles_of_a_model_have_the_same_weights():
+    groups = [
+        group(role, start_up=StartUp(weights=Weights(bytes=size))) for role, size in (("prefill", 1), ("decode", 2))
+    ]
+    with pytest.raises(InputError, match=r"'bytes': of model 'a' is 1.0 and 2.0; give both roles the same"):
+        lower(Scenario(groups=tuple(groups), network=LINKS, pool=Pool(hosts=2)), ONE)
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, (1.0, 0.0)])

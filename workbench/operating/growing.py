@@ -104,6 +104,8 @@ def autoscaler_of(
         requests_per_s: that an instance bears on average, for the rule *rate*.
     """
     rule, engine = system.autoscaler, system.batching
+    if rule.policy == "roles":
+        raise InputError("is roles, but instances do both phases", "choose another rule", field="autoscaler")
     taken = system.limit or engine.slots
     worked_out = {
         "prompt_tokens_per_s": prompt_rate(step, engine),

@@ -19,6 +19,8 @@ RULES: dict[str, str] = {
     "`lower_share` to `upper_share` of `blocks` (BlitzScale's artifact)",
     "concurrency": "one for each `requests` that are there (Knative)",
     "rate": "one for each `requests_per_s` that arrive",
+    "roles": "as backlog, for prompts and decoding apart, and as many to decode as take the KV that is to move "
+    "(BlitzScale's artifact)",
 }
 
 

@@ -26,7 +26,7 @@ def checked(lowered: Lowered) -> Lowered:
     instances = _instances(lowered.instances)
     scaling, breakable = lowered.scaling, instances.model.size
     if scaling is not None:
-        scaling = checked_scaling(scaling, instances.model)
+        scaling = checked_scaling(scaling, instances)
         breakable = 1 + int(scaling.place.max())
     failures = _failures(lowered.failures, breakable)
     if lowered.route not in ROUTES.values():
@@ -34,8 +34,6 @@ def checked(lowered: Lowered) -> Lowered:
     if np.isnan(lowered.until_s):
         raise InputError("is NaN", "give a time, or infinity to run to the end", field="until_s")
     network = _network(lowered.network, instances)
-    if scaling is not None and network is not None:
-        raise InputError("has roles and a pool, which do not go together", "leave one of them out", field="network")
     return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network)
 
 

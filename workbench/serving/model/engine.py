@@ -18,9 +18,11 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
 
     Raises:
         InputError: a run that makes no sense, with the array and row at fault.
-        UserError: the chooser named a place that was not offered.
+        UserError: the chooser named a place that was not offered, or a run that the compiled engine does not know yet.
     """
     lowered = checked(lowered)
+    if lowered.scaling is not None and lowered.network is not None:
+        raise UserError("The compiled engine does not scale instances with roles yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(*lowered, models, chooser, jumps)

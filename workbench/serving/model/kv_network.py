@@ -45,14 +45,14 @@ class Network(Asked):
 
 
 def network_of(
-    given: Network | None, groups: Sequence["Group"], rows: Sequence["Group"], names: Sequence[str]
+    given: Network | None, groups: Sequence["Group"], rows: Sequence[int], names: Sequence[str]
 ) -> lowered.Network | None:
     """Links of every instance and KV of every model; None where all instances do both phases.
 
     Parameters:
         given: as the scenario has it.
         groups: in the order of the rates of `given`.
-        rows: the group of each instance.
+        rows: the position in `groups` of each instance.
         names: of all models, in the order of their numbers.
 
     Raises:
@@ -77,7 +77,7 @@ def _check_roles(model: str, roles: set[str]) -> None:
         raise InputError(f"of model {model!r} are all {roles.pop()}", f"add a group with role {missing}", field="role")
 
 
-def _each(rate: float | tuple[float, ...], way: str, groups: Sequence["Group"], rows: Sequence["Group"]) -> np.ndarray:
+def _each(rate: float | tuple[float, ...], way: str, groups: Sequence["Group"], rows: Sequence[int]) -> np.ndarray:
     """float64[N] from one number or one a group."""
     if not isinstance(rate, tuple):
         return np.full(len(rows), rate)
@@ -85,7 +85,7 @@ def _each(rate: float | tuple[float, ...], way: str, groups: Sequence["Group"], 
         raise InputError(
             f"has {len(rate)} numbers for {len(groups)} groups", "give one each", field=f"{way}_bytes_per_s"
         )
-    return np.concatenate([np.full(group.count, one) for group, one in zip(groups, rate, strict=True)])
+    return np.array(rate, float)[list(rows)]
 
 
 def _kv_bytes(model: str, groups: Sequence["Group"]) -> float:

@@ -155,7 +155,7 @@ class Outcome(NamedTuple):
             the run ended first), row, tier, number of sources, operation, first time afterwards that a request emitted
             its first token there (NaN if none did), requests that finished there before the row was empty again,
             when its pipeline formed (NaN if it did not).
-        ticks: float64[k, 4], every decision: time, model, instances wanted, those up or starting before it.
+        ticks: float64[k, 4], every decision: time, group, instances wanted, those up or starting before it.
         cached: int64[n], prompt tokens that prefix caches saved each request.
         prefill: int64[n], the instance that ended the request's latest prefill, -1 for none.
         flows: float64[k, 6], transfers of KV in order of start: start, end (NaN if cancelled or on its way), request,

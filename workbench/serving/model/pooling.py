@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.serving.model.autoscaling import Pool
+from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.multicast_table import local_tables, multicast_table, pipeline_tables
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
-from workbench.serving.model.start_up import Weights
+from workbench.serving.model.start_up import StartUp, Weights
 from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy.scalers import SCALERS, SOURCES
 
@@ -23,14 +23,16 @@ MOST_TARGETS, MOST_SOURCES = 64, 16
 def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
     """Places host after host; the row of a place and group is place x groups + group.
 
-    Instances that a group has at first take the first places, group after group.
+    Instances that a group has at first take the first places, group after group. Groups are numbered anew by model and
+    role, see `workbench.serving.model.scaled`.
 
     Raises:
-        InputError: two groups of one model, more instances than places, weights that no SSD holds, an unknown model.
+        InputError: two groups of one model and role, roles of a model with other weights, more instances than places,
+            weights that no SSD holds, an unknown model.
     """
-    count, models = pool.hosts * pool.places, [group.model for group in groups]
-    if len(set(models)) < len(models):
-        raise InputError("has two groups of one model", "with a pool give each model one group", field="groups")
+    count, models = pool.hosts * pool.places, list(dict.fromkeys(group.model for group in groups))
+    if len({(group.model, group.role) for group in groups}) < len(groups):
+        raise InputError("has two groups of one model and role", "with a pool give them one", field="groups")
     first = [m for m, group in enumerate(groups) for _ in range(group.count)]
     if len(first) > count:
         raise InputError(
@@ -39,12 +41,13 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
     unknown = [name for name in pool.cached if name not in models]
     if unknown:
         raise InputError(f"names {unknown[0]!r}, which no group serves", "name models of the groups", field="cached")
-    weights = [group.start_up.weights for group in groups]
-    if pool.ssd_bytes_per_s is None and any(one.reads_ssd for one in weights):
+    owned = [_of_model(name, groups) for name in models]
+    if pool.ssd_bytes_per_s is None and any(group.start_up.weights.reads_ssd for group in groups):
         raise InputError("is missing, but weights may be read from SSD", "give it", field="ssd_bytes_per_s")
     start_state = np.full((count, len(groups)), EMPTY)
     start_state[np.arange(len(first)), first] = UP
-    scalers = [group.autoscaler for group in groups]
+    scalers, starts = _by_number(groups, models)
+    weights = [one.weights for one in starts]
     multicast_s, piped_s, piped_with = _tables(weights, count)
     plans = [one.multicast for one in weights]
     local = [local_tables(one.multicast, _from_memory_s(one), multicast_s.shape[2]) for one in weights]
@@ -64,16 +67,16 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         down_ticks=np.array([one.down_ticks for one in scalers]),
         down_step=np.array([one.down_step for one in scalers]),
         source=np.array([SOURCES[one.path] for one in weights]),
-        control_s=np.array([group.start_up.control_s for group in groups]),
+        control_s=np.array([one.control_s for one in starts]),
         fixed_s=np.array([one.fixed_s for one in weights]),
-        dram_s=np.tile([_from_memory_s(one) for one in weights], count),
+        dram_s=np.tile([_from_memory_s(group.start_up.weights) for group in groups], count),
         multicast_s=multicast_s,
-        bytes=np.array([one.bytes or 1.0 for one in weights]),
+        bytes=np.array([one.bytes or 1.0 for one in owned]),
         ssd_bytes_per_s=np.full(pool.hosts, pool.ssd_bytes_per_s or 1.0),
         ssd_each_bytes_per_s=np.full(pool.hosts, pool.ssd_each_bytes_per_s or np.inf),
         cache_bytes=np.full(pool.hosts, pool.cache_bytes),
-        ttl_s=np.array([one.ttl_s for one in weights]),
-        cached=_cached(pool, groups, np.array(first, dtype=np.int64)),
+        ttl_s=np.array([one.ttl_s for one in owned]),
+        cached=_cached(pool, groups, models, first),
         keep_s=np.array([one.keep_s for one in weights]),
         piped_s=piped_s,
         piped_with=piped_with,
@@ -84,16 +87,44 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         local_piped_s=local_piped_s,
         local_with=local_with,
         hosts_send=np.array([int(one.hosts_send) for one in weights]),
-        pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in weights]).astype(np.int64),
+        pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in owned]).astype(np.int64),
     )
 
 
-def _cached(pool: Pool, groups: Sequence["Group"], first: np.ndarray) -> np.ndarray:
+def _of_model(name: str, groups: Sequence["Group"]) -> Weights:
+    """The weights of a model, of which its roles have to say the same."""
+    first, *others = (group.start_up.weights for group in groups if group.model == name)
+    for field in ("bytes", "ttl_s", "pinned"):
+        stated = [getattr(one, field) for one in (first, *others)]
+        if len(set(stated)) > 1:
+            raise InputError(
+                f"of model {name!r} is {stated[0]} and {stated[1]}", "give both roles the same", field=field
+            )
+    return first
+
+
+def _by_number(groups: Sequence["Group"], models: Sequence[str]) -> tuple[list[Autoscaler], list[StartUp]]:
+    """Autoscalers and plans of all groups by number; a model and role without instances has the usual ones."""
+    roles = (
+        (("prefill", "colocated"), ("decode",)) if any(one.role != "colocated" for one in groups) else (("colocated",),)
+    )
+    found = [
+        next((group for group in groups if group.model == name and group.role in wanted), None)
+        for wanted in roles
+        for name in models
+    ]
+    return [one.autoscaler if one else Autoscaler() for one in found], [
+        one.start_up if one else StartUp() for one in found
+    ]
+
+
+def _cached(pool: Pool, groups: Sequence["Group"], models: Sequence[str], first: Sequence[int]) -> np.ndarray:
     """Which hosts have which weights in memory at first, int64[H, M]: those of the pool, and those that came through a
     host's memory to the instances there."""
-    cached = np.tile([int(group.model in pool.cached) for group in groups], (pool.hosts, 1))
-    through = np.array([group.start_up.weights.path == "tiers" for group in groups])[first]
-    cached[np.arange(first.size)[through] // pool.places, first[through]] = 1
+    cached = np.tile([int(name in pool.cached) for name in models], (pool.hosts, 1))
+    for place, k in enumerate(first):
+        if groups[k].start_up.weights.path == "tiers":
+            cached[place // pool.places, models.index(groups[k].model)] = 1
     return cached
 
 

@@ -1,4 +1,27 @@
-"""How a cluster changes its size: what an autoscaler sees and decides, and how weights reach an instance."""
+"""How a cluster changes its size: what an autoscaler sees and decides, and how weights reach an instance.
+
+A *group* is what serves one of M models in one role. Where no instance has a role of its own there are M groups, with
+the numbers of their models. Otherwise there are 2 M: group m computes prompts of model m, or does both phases, and
+group M + m decodes for it. Decisions are made group after group. With roles there is more than without:
+
+- Signals of a decoding group: *waiting* are requests in its model's decode line, *outstanding* also those whose KV is
+  on its way or has landed, *arrived* those that joined that line. *Stored* are the tokens for which a group's rows that
+  are up, drain, or are piped have KV blocks in use.
+- The policy *roles* takes prompt tokens and stored tokens of the prefill group and blocks of both, all as old as a
+  scrape, and how many decode rows are up or starting now. See `workbench.serving.policy.decide_role`.
+- After draining and warm rows of its own, and before free places, a group that grows takes places of warm rows of the
+  model's other group, if its own row there is empty: those first that are warm for the longest time, then by index, and
+  none that an operation reads. Each old row becomes empty and the new one starting, without a use or trim of the host's
+  memory; when all have, each has a load of tier *resident*, all in one operation without sources, and they come up one
+  by one at the same instant. Warm rows of other models are displaced as ever.
+- Whenever a row comes up, or a place fails, the router hands out and then hands on for the model.
+- A row that drains is warm when it also has no KV that is still to be sent. When a place fails, transfers from and to
+  it are cancelled first, as in a cluster that keeps its size.
+- Nothing will happen of itself on a row that computes prompts if nobody runs there and the blocks of the first in its
+  queue are not free.
+- Any row of the model that is up, drains or is warm is a source of a multicast, whatever its role. Rows with roles form
+  no pipelines.
+"""
 
 from typing import NamedTuple
 
@@ -12,47 +35,47 @@ STATE_COLUMNS = ("time_s", "row", "state")
 LOAD_COLUMNS = (
     "start_s", "end_s", "row", "tier", "sources", "operation", "first_token_s", "helped", "piped_s",
 )  # fmt: skip
-TICK_COLUMNS = ("time_s", "model", "want", "have")
+TICK_COLUMNS = ("time_s", "group", "want", "have")
 """Columns of the three tables that `Outcome` adds."""
 
 
 class Scaling(NamedTuple):
-    """Places that can hold one instance of one of M models at a time, on H hosts; a row of `Instances` is one pair.
+    """Places that can hold one instance of one of G groups at a time, on H hosts; a row of `Instances` is one pair.
 
     Attributes:
-        place: int64[N], the place of each row, numbered from 0; a place has one row at most for each model.
+        place: int64[N], the place of each row, numbered from 0; a place has one row at most for each group.
         host: int64[N], the host of each row, numbered from 0, the same for all rows of a place.
         start_state: int64[N], `EMPTY` or `UP` at time 0; one row of a place at most is up.
         tick_s: seconds between two decisions; the first one is at `tick_s`.
         scrape_ticks: how many ticks old the load is that a decision sees.
-        kind: int64[M], the number of each model's policy, see `workbench.serving.policy.SCALERS`.
-        par: float64[M, 8], its parameters.
-        min_rows, max_rows: int64[M], bounds of what it may want.
-        up_ticks, down_ticks: int64[M], ticks in a row that must want more, or less, before anything is done; 1 or more.
-        down_step: int64[M], most rows drained at one tick, 1 or more.
-        source: int64[M], the number of how weights come, see `workbench.serving.policy.SOURCES`.
-        control_s: float64[M], seconds of starting an engine and warming it up, beside loading.
-        fixed_s: float64[M], seconds of loading, where they are given.
+        kind: int64[G], the number of each group's policy, see `workbench.serving.policy.SCALERS`.
+        par: float64[G, 8], its parameters.
+        min_rows, max_rows: int64[G], bounds of what it may want.
+        up_ticks, down_ticks: int64[G], ticks in a row that must want more, or less, before anything is done; 1 or more.
+        down_step: int64[G], most rows drained at one tick, 1 or more.
+        source: int64[G], the number of how weights come, see `workbench.serving.policy.SOURCES`.
+        control_s: float64[G], seconds of starting an engine and warming it up, beside loading.
+        fixed_s: float64[G], seconds of loading, where they are given.
         dram_s: float64[N], seconds of loading from the host's memory.
-        multicast_s: float64[M, S, K, K], seconds until target i of k has its copy from s sources, at [m, s-1, k-1, i].
+        multicast_s: float64[G, S, K, K], seconds until target i of k has its copy from s sources, at [g, s-1, k-1, i].
         bytes: float64[M], the weights.
         ssd_bytes_per_s: float64[H], shared by all that load on the host.
         cache_bytes: float64[H], room for weights in the host's memory.
         ttl_s: float64[M], seconds that unused weights stay there, or infinity.
         cached: int64[H, M], 1 where they are there at time 0, last used then.
-        keep_s: float64[M], seconds that an idle row stays warm, or infinity.
-        piped_s: float64[M, S, K, K], seconds until target i of k serves as a member of a pipeline, indexed as
+        keep_s: float64[G], seconds that an idle row stays warm, or infinity.
+        piped_s: float64[G, S, K, K], seconds until target i of k serves as a member of a pipeline, indexed as
             `multicast_s`; infinity where it never does.
-        piped_with: int64[M, S, K, K], the number of that pipeline within the operation; -1 for none.
+        piped_with: int64[G, S, K, K], the number of that pipeline within the operation; -1 for none.
         piped_form: float64[N, 2, 5], coefficients of the step time while a row is a member, as `Instances.form`.
-        switch_whole: int64[M], 0 lets each target go on alone when it has its own copy, 1 when all of the operation do.
+        switch_whole: int64[G], 0 lets each target go on alone when it has its own copy, 1 when all of the operation do.
         ssd_each_bytes_per_s: float64[H], that one load gets at most, or infinity; `checked` fills an empty one with it.
-        memory_first: int64[M], with source *multicast*: 1 lets rows whose hosts have the weights in memory load from
+        memory_first: int64[G], with source *multicast*: 1 lets rows whose hosts have the weights in memory load from
             there, together as an operation of their own. `checked` fills this and all below, if empty, with what
             changes nothing.
-        local_s, local_piped_s, local_with: [M, K, K], for row i of k that load from memory together, at [m, k-1, i]:
+        local_s, local_piped_s, local_with: [G, K, K], for row i of k that load from memory together, at [g, k-1, i]:
             seconds until it has all, until it serves as a member of a pipeline, and the number of that.
-        hosts_send: int64[M], 1 lets hosts send what they have in memory where no row has the weights.
+        hosts_send: int64[G], 1 lets hosts send what they have in memory where no row has the weights.
         pinned: int64[H, M], 1 where they never leave the memory, and are there at time 0.
     """
 

@@ -147,12 +147,6 @@ class Scenario(Asked):
             raise ValueError(f"group {scaled[0].model!r} has an autoscaler or a start-up but there is no pool; add one")
         return self
 
-    @model_validator(mode="after")
-    def _roles_stay(self):
-        if self.pool is not None and (self.network or any(group.role != "colocated" for group in self.groups)):
-            raise ValueError("has roles or a network, and a pool; leave one out, instances with roles do not scale yet")
-        return self
-
     @property
     def instance_models(self) -> list[str]:
         """The model of each instance; with a pool, of each row: a place and a group."""
@@ -166,9 +160,14 @@ class Scenario(Asked):
     @property
     def rows(self) -> list[Group]:
         """The group of each instance; with a pool every place can hold one of each."""
+        return [self.groups[k] for k in self.row_groups]
+
+    @property
+    def row_groups(self) -> list[int]:
+        """The same as positions in `groups`."""
         if self.pool is not None:
-            return list(self.groups) * (self.pool.hosts * self.pool.places)
-        return [group for group in self.groups for _ in range(group.count)]
+            return list(range(len(self.groups))) * (self.pool.hosts * self.pool.places)
+        return [k for k, group in enumerate(self.groups) for _ in range(group.count)]
 
 
 def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) -> Lowered:
@@ -219,7 +218,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
             ROUTES[scenario.dispatch],
             scenario.until_s,
             None if scenario.pool is None else pooled(scenario.pool, scenario.groups),
-            network_of(scenario.network, scenario.groups, scenario.rows, names),
+            network_of(scenario.network, scenario.groups, scenario.row_groups, names),
         )
     )
 

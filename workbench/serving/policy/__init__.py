@@ -11,7 +11,7 @@ from workbench.serving.policy.routes import (
     TWO_CHOICES,
 )
 from workbench.serving.policy.scalers import SCALERS, SOURCES
-from workbench.serving.policy.scaling import decide
+from workbench.serving.policy.scaling import decide, decide_role
 
 __all__ = [
     "FIRST_FREE",
@@ -25,4 +25,5 @@ __all__ = [
     "TWO_CHOICES",
     "chooser",
     "decide",
+    "decide_role",
 ]

@@ -1,8 +1,10 @@
 """Autoscaling policies and sources of weights, by number as compiled loops take them, and by name as people do."""
 
-NONE, QUEUE, BACKLOG, CONCURRENCY, RATE = range(5)
+NONE, QUEUE, BACKLOG, CONCURRENCY, RATE, ROLES = range(6)
 
-SCALERS = {"none": NONE, "queue": QUEUE, "backlog": BACKLOG, "concurrency": CONCURRENCY, "rate": RATE}
+SCALERS = {
+    "none": NONE, "queue": QUEUE, "backlog": BACKLOG, "concurrency": CONCURRENCY, "rate": RATE, "roles": ROLES,
+}  # fmt: skip
 """Name -> number."""
 
 PARAMETERS: dict[int, tuple[str, ...]] = {
@@ -11,11 +13,17 @@ PARAMETERS: dict[int, tuple[str, ...]] = {
     BACKLOG: ("prompt_tokens_per_s", "lower_s", "upper_s", "blocks", "lower_share", "upper_share"),
     CONCURRENCY: ("requests",),
     RATE: ("requests_per_s",),
-}
+    ROLES: (
+        "prompt_tokens_per_s", "lower_s", "upper_s", "blocks", "lower_share", "upper_share", "lower_moved_per_s",
+        "upper_moved_per_s",
+    ),
+}  # fmt: skip
 """Number -> names of the parameters it reads, in order; all must be above 0. *queue*: waiting requests for one more
 instance; *backlog*: prompt tokens/s of an instance, seconds of prefill that it may have before it at least and at most,
 its KV blocks, and the shares of them that may be in use at least and at most; *concurrency*: requests an instance;
-*rate*: requests/s an instance."""
+*rate*: requests/s an instance; *roles*: as *backlog*, for instances that
+only compute prompts or only decode, and the tokens/s of KV that a decoding instance may be asked to take at least and
+at most."""
 
 USUAL = {"lower_s": 0.5, "upper_s": 0.7, "lower_share": 0.75, "upper_share": 0.95}
 """Parameters that BlitzScale's artifact fixes (papers/blitzscale)."""
@@ -27,6 +35,6 @@ SOURCES = {"ideal": IDEAL, "fixed": FIXED, "tiers": TIERS, "all-cached": ALL_CAC
 it caches the model, else from SSD; *all-cached*: always from the host's memory; *multicast*: from instances of the same
 model over the network, and as *tiers* where there are none."""
 
-IDEAL_TIER, FIXED_TIER, DRAM_TIER, SSD_TIER, MULTICAST_TIER = range(5)
-TIERS_BY_NUMBER = ("ideal", "fixed", "dram", "ssd", "multicast")
-"""Where the weights of one load came from."""
+IDEAL_TIER, FIXED_TIER, DRAM_TIER, SSD_TIER, MULTICAST_TIER, RESIDENT_TIER = range(6)
+TIERS_BY_NUMBER = ("ideal", "fixed", "dram", "ssd", "multicast", "resident")
+"""Where the weights of one load came from; *resident*: they were there, where the instance had another role."""

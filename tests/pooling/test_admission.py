@@ -32,7 +32,7 @@ def test_with_exact_lengths_no_admitted_request_is_late(seed):
     lowered = lowered._replace(rules=rules)
     out = run_compiled(lowered)
     assert not late(lowered, out)[out.status == DONE].any()
-    # SimPy does not look ahead; with the same requests turned away it ends the same.
+    # Who is turned away at the door instead leaves the same run behind.
     refused = (out.status == REJECTED).astype(np.int64)
     again = lowered._replace(
         requests=lowered.requests._replace(refused=refused), rules=rules._replace(admission=0, owner_from=10**6)

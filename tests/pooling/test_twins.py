@@ -99,9 +99,22 @@ def test_who_is_refused_at_the_door_changes_nothing_for_others():
     assert refused.finish_s[[0, 2]].tolist() == without.finish_s.tolist()
 
 
-def test_looking_ahead_is_for_the_compiled_loop():
-    with pytest.raises(InputError, match="only the compiled loop can do"):
-        simulate(case([(0.0, 0, 100, 20)], admission=1))
+@pytest.mark.parametrize("seed", range(12))
+def test_random_pools_that_look_ahead_end_the_same(seed):
+    """The compiled loop goes on with a copy of its state, SimPy makes the run again from its first arrival; half of the
+    pools believe in lengths that are wrong by up to a factor of two."""
+    lowered = random_case(seed, 25)
+    if seed % 2:
+        wrong = lowered.requests.output * np.random.default_rng(seed).uniform(0.5, 2.0, 25)
+        lowered = lowered._replace(requests=lowered.requests._replace(believed=wrong.astype(np.int64)))
+    lowered = lowered._replace(rules=lowered.rules._replace(admission=1))
+    out = run_compiled(lowered)
+    assert differences(out, simulate(lowered)) == []
+
+
+def test_admission_by_formulas_is_for_the_compiled_loop():
+    with pytest.raises(InputError, match="only the compiled loop does"):
+        simulate(case([(0.0, 0, 100, 20)], admission=2))
 
 
 @pytest.mark.parametrize("variant", ["paper", "artifact", "simulator"])

@@ -31,6 +31,10 @@ requests is a token below the cap.
 **KV caches.** Those leaving a GPU do so one by one, those coming too. The first in line comes when it has left where it
 was, and when it fits, or nothing leaves that could make room. Its size is that of its blocks when it left.
 
+**Looking ahead.** A request is let in where a run of all that are inside and of it, nobody else coming, breaks no
+promise that is still kept, those inside being as long as is believed (`looking`). Admission by formulas is the compiled
+loop's alone: it is arithmetic on its state, with nothing left to simulate.
+
 **Whole requests.** Requests arrive, then switches and steps end, then instances decide. An instance drops batches
 without requests and works on its first one: it switches, processes the first waiting prompt for which there is KV
 cache, prompt and output being set aside at once, or decodes one token for all others. Where the shortest comes first,

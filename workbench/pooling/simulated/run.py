@@ -20,7 +20,7 @@ def simulate(lowered: Lowered) -> Outcome:
     """What becomes of the requests of a run; the outcome of `workbench.pooling.model.run_compiled`, bit for bit.
 
     Raises:
-        InputError: a run that makes no sense, or that looks ahead.
+        InputError: a run that makes no sense, or that admits by estimates.
     """
     lowered = checked(lowered)
     world = World(lowered) if lowered.rules.system == TURNS else Cluster(lowered)

@@ -1,12 +1,14 @@
 """Everything of one simulated pool: its GPUs and hosts, who is inside, and what was written down."""
 
 import math
+from collections.abc import Sequence
 
 from workbench.errors import InputError
 from workbench.pooling.model.lowered import DONE, FAILED, REJECTED, Lowered
 from workbench.pooling.policy import AHEAD_TO_RUN
-from workbench.pooling.policy.names import EVERYBODY
+from workbench.pooling.policy.names import BY_ESTIMATES, EVERYBODY
 from workbench.pooling.simulated.gpu import Gpu
+from workbench.pooling.simulated.looking import keeps_all
 from workbench.pooling.simulated.people import Group, Request
 from workbench.pooling.simulated.prompts import PromptGpu
 from workbench.pooling.simulated.steps import Steps
@@ -18,17 +20,24 @@ from workbench.queueing.simulated import Clock
 class World:
     """A pool whose models take turns.
 
+    Parameters:
+        lowered: the run.
+        let_in: who is let in, where that is decided already; as the rules have it when None.
+
     Attributes:
         clock: SimPy's clock.
+        let_in: of each request that has come so far, whether it was let in.
         arrives, ends, acts: priorities within one instant; a GPU's number is added to the last two.
         switches, turns, rounds, host: rows of the logs.
     """
 
-    def __init__(self, lowered: Lowered):
+    def __init__(self, lowered: Lowered, let_in: Sequence[bool] | None = None):
+        self.lowered, self._decided = lowered, let_in
         self.requests_in, self.models, self.pool, self.rules = lowered
-        if self.rules.admission != EVERYBODY:
+        self.let_in: list[bool] = []
+        if self.rules.admission == BY_ESTIMATES:
             raise InputError(
-                "looks at a run that might be, which only the compiled loop can do",
+                "judges by formulas, which only the compiled loop does",
                 "run that one and refuse here whom it rejected",
                 field="rules.admission",
             )
@@ -65,12 +74,17 @@ class World:
         size = request.reserved * int(self.models.block_bytes[request.model])
         whole = self.steps.blocks(request.prompt + request.output + AHEAD_TO_RUN)
         crowded = self.inside >= rules.owner_from and self.by_owner[owner] >= self.models.owner_most[owner]
-        if (
-            self.requests_in.refused[number]
-            or whole > self.models.capacity[request.model]
-            or host.reserved_bytes + size > self.pool.kv_bytes
-            or crowded
-        ):
+        if self._decided is not None:
+            welcome = self._decided[number]
+        else:
+            welcome = not (
+                self.requests_in.refused[number]
+                or whole > self.models.capacity[request.model]
+                or host.reserved_bytes + size > self.pool.kv_bytes
+                or crowded
+            ) and (rules.admission == EVERYBODY or keeps_all(self, number))
+        self.let_in.append(bool(welcome))
+        if not welcome:
             request.status = REJECTED
             return
         self.inside += 1

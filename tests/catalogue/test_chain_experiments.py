@@ -51,6 +51,20 @@ def test_table_1_turns_round_without_contention(shared_data):
     assert ours["verdict"].to_list() == ["reproduced", "reproduced"]
 
 
+def test_bprr_falls_behind_petals_for_what_its_clients_expect(shared_data):
+    """Published: 19.8 against 31.4 s. Clients that expect nominal seconds crowd on the fastest servers, where requests
+    slow each other down; clients that expect four times as long do not, and the published order holds."""
+    entry = wb.experiment("chains/tab1")
+    nominal, longer = means(entry.run("compiled", draws=2)), means(entry.run("compiled", draws=2, expected=4.0))
+    assert nominal[table_1.BPRR] > nominal[table_1.PETALS]
+    assert longer[table_1.PROPOSED] < longer[table_1.BPRR] < 0.5 * longer[table_1.PETALS]
+    assert {name: nominal[name] for name in nominal if name != table_1.BPRR} == {
+        name: longer[name] for name in longer if name != table_1.BPRR
+    }
+    differs = readings(entry.run("compiled", quick=True), "differs").filter(pl.col("claim") == "BPRR below PETALS")
+    assert "with expected = 4.0" in differs["reason"][0]
+
+
 def test_the_lower_bound_picks_seven_and_simulation_agrees():
     """Ten draws: c* = 7 by the lower bound in at least 80 %, the surrogate lower; a million jobs in the first two."""
     result = wb.experiment("chains/tuning").run(("analytic", "compiled"), quick=True)

@@ -1,5 +1,7 @@
 """PETALS and BPRR: placement rules by hand and by their published one-liners, routed paths in both rooms."""
 
+from fractions import Fraction
+
 import chain_cases as cases
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from workbench.chains import (
     with_work,
 )
 from workbench.chains.model.routing import Routed
+from workbench.chains.policy.bprr import cg_bp
 from workbench.chains.policy.petals import SORTED, SUMMED, petals_join
 from workbench.chains.simulated import simulate_routed
 from workbench.errors import InputError, UnknownName, UserError
@@ -154,6 +157,61 @@ def test_slots_are_never_overdrawn(seed):
     path = routed_path(jobs, system)
     for now in path.start_s:
         assert ((path.start_s <= now) & (path.finish_s > now)).sum() <= system.servers.slots[0]
+
+
+def cg_bp_by_the_book(blocks, token_s, sessions, layers, wanted):
+    """CG-BP as the notes word it (§2.12), in fractions: each unserved session of a block costs more than any server."""
+    hosting = [j for j in range(len(blocks)) if blocks[j]]
+    most = max(map(Fraction, (token_s[j] for j in hosting))) + 1
+    capacity, burden, first = [0] * layers, [wanted * most] * layers, [-1] * len(blocks)
+    for j in sorted(hosting, key=lambda j: token_s[j]):
+        windows = [range(i, i + blocks[j]) for i in range(layers - blocks[j] + 1)]
+        if min(capacity) < wanted:
+            windows = [window for window in windows if min(capacity[b] for b in window) < wanted]
+            best = max(windows, key=lambda window: sum(burden[b] for b in window))
+        else:
+            best = min(windows, key=lambda window: sorted(capacity[b] for b in window))
+        first[j] = best[0]
+        for b in best:
+            burden[b] -= (most - Fraction(token_s[j])) * min(max(wanted - capacity[b], 0), sessions[j])
+            capacity[b] += sessions[j]
+    return first
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_cg_bp_follows_its_rule(seed):
+    rng = np.random.default_rng(seed)
+    layers, servers = int(rng.integers(1, 8)), int(rng.integers(1, 8))
+    blocks = np.append(rng.integers(0, layers + 1, servers - 1), layers)
+    token_s, sessions = rng.integers(1, 9, servers) / 8, rng.integers(0, 4, servers)
+    first, wanted = np.empty(servers, np.int64), int(rng.integers(1, 5))
+    cg_bp(blocks, token_s, sessions, layers, wanted, first)
+    plain = (blocks.tolist(), token_s.tolist(), sessions.tolist())
+    assert first.tolist() == cg_bp_by_the_book(*plain, layers, wanted)
+
+
+def test_cg_bp_by_hand():
+    """Two sessions wanted on three blocks, seconds per block 0.1 to 0.4, so an unserved session costs 1.4 s.
+
+    The first server has 2 blocks and 2 sessions: all windows cost 5.6 s, it goes to blocks 1 and 2, which then cost
+    0.2 s. The second, of one block and session, must go to block 3, which costs 1.6 s then and still lacks a session;
+    so the third goes to blocks 2 and 3. Now blocks hold 2, 3 and 2: the last one goes to the first of the weakest.
+    """
+    first = np.empty(4, np.int64)
+    cg_bp(np.array([2, 1, 2, 1]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([2, 1, 1, 1]), 3, 2, first)
+    assert first.tolist() == [0, 2, 1, 0]
+
+
+def test_clients_of_bprr_go_by_the_seconds_that_they_expect():
+    """Two servers of one slot, 1 and 1.5 s. The second request waits 0.1 s in thought and 1 s in the queue of the
+    fast server if it expects nominal seconds; expecting twice as long, it takes the slow one."""
+    fleet = Fleet(
+        memory_bytes=[11, 11], communication_s=[0, 0], compute_s=[1.0, 1.5], layers=1, block_bytes=10, cache_bytes=1
+    )
+    jobs, system = sized_jobs([0.0, 0.9], [2.0, 1.0]), bprr(fleet, 0.01)
+    assert routed_path(jobs, system).start_s == pytest.approx([0.0, 2.0])
+    longer = with_work(system, fleet.communication_s[:, None], fleet.compute_s[:, None], [2.0])
+    assert routed_path(jobs, longer).start_s == pytest.approx([0.0, 0.9])
 
 
 def test_bprr_places_each_block_often_enough():

@@ -130,6 +130,14 @@ class TestPacking:
         assert row["gigabyte_s"][0] == pytest.approx(1e9 / 2**20 * 1e-4 + 0.5)
         assert "below 195 KiB overhead takes more than half of the time" in result.sentence
 
+    def test_the_formula_of_pieces(self):
+        """A block of 16 MiB is 7.626 ms at 2.2 GB/s; 16 messages rather than one add 15 x 150 µs; three have a rest."""
+        pieces = wb.experiment("lambdascale/packing").run("analytic").tables["ablation"]
+        assert pieces["slower"].to_list() == pytest.approx([1.0, (7.626 + 16 * 0.150) / (7.626 + 0.150)], rel=1e-4)
+        assert pieces["seconds"][0] == pytest.approx(4 * 7.776e-3, rel=1e-4)
+        rest = wb.experiment("lambdascale/packing").run("analytic", block_mib=5, piece_mib=2).tables["ablation"]
+        assert rest["seconds"][1] == pytest.approx(4 * (3 * 150e-6 + 5 * 2**20 / 2.2e9))
+
     def test_the_recorded_run_tells_overhead_from_bytes(self, monkeypatch):
         """Sizes that were not fitted lie within half of the fit; leaving all three advantages out is slower."""
         monkeypatch.setitem(sys.modules, "torch", None)

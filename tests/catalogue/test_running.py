@@ -110,6 +110,7 @@ def test_sources_name_parameters_and_what_was_cited(toy):
     [
         ({"slope": 11}, "toy/line: parameter 'slope' is out of range, got 11; give a value from 0 to 10 m."),
         ({"slope": "steep"}, "toy/line: parameter 'slope' takes a number, got 'steep'; give a value from 0 to 10 m."),
+        ({"points": True}, "toy/line: parameter 'points' takes a number, got True; give a value from 1 to 100."),
         ({"slope": float("nan")}, "toy/line: parameter 'slope' takes a number, got nan; give a value from 0 to 10 m."),
         ({"points": 2.5}, "toy/line: parameter 'points' takes a whole number, got 2.5; give a value from 1 to 100."),
         ({"noisy": "perhaps"}, "toy/line: parameter 'noisy' is a switch, got 'perhaps'; give true or false."),

@@ -36,6 +36,14 @@ def test_fitting_shows_the_arithmetic():
     assert check_fits(big, accelerator("h200"), deployment(dtype="fp8")).weight_bytes == big.weight_bytes / 2
 
 
+def test_a_model_that_does_not_fit_is_told_the_smallest_tp_that_holds_it():
+    """70B has 8 KV heads: of 40 GB, 36 usable, TP 4 (35.3 GB) holds it; of 16 GB, 14.4 usable, even TP 8 does not."""
+    with pytest.raises(UserError, match="choose TP 4, a smaller"):
+        check_fits(model("llama-3.1-70b"), accelerator("a100-40gb"))
+    with pytest.raises(UserError, match="choose a smaller number format or another accelerator"):
+        check_fits(model("llama-3.1-70b"), accelerator("v100-16gb"))
+
+
 def test_tensor_parallelism_that_does_not_divide_the_heads():
     with pytest.raises(UserError, match=r"qwen2.5-7b has 4 KV heads, which TP 7 does not divide \(4 = 0 x 7 \+ 4\)"):
         check_fits(model("qwen2.5-7b"), accelerator("h100"), deployment(tp=7))

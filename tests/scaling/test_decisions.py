@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workbench.errors import InputError, UnknownName
+from workbench.errors import InputError, UnknownName, UserError
 from workbench.scaling.policy import (
     executable,
     form_planned,
@@ -78,3 +78,8 @@ READY = np.array([[0, 0], [1, 3], [3, 2]])
 def test_what_cannot_be_decided_is_refused_in_one_sentence(decide, said):
     with pytest.raises(InputError, match=said):
         decide()
+
+
+def test_a_planned_pipeline_has_members():
+    with pytest.raises(UserError, match="name at least one node"):
+        form_planned(np.array([[0, 0], [1, 3]]), [(1,), ()])

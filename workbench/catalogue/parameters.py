@@ -87,7 +87,7 @@ class Parameter(NamedTuple):
 
     def _number(self, value: Any, where: str) -> int | float:
         try:
-            number = float(value)
+            number = float(value if not isinstance(value, bool) else "a switch")
         except OverflowError:
             number = math.inf if value > 0 else -math.inf
         except (TypeError, ValueError):

@@ -30,9 +30,10 @@ def packing(outcome: Outcome, _: str | None = None) -> Canvas:
             made.add(bar(ways, part["middle"].to_list(), name=name, error_y=spread, marker=mark), row=row)
         made.y(row, title="time over that with all on", rangemode="tozero")
 
-    painters = {"sweep": ("One message at a time", _sweep(outcome, palette))}
-    if "ablation" in tables:  # which only a real run tells
-        painters["ablation"] = ("Blocks received, each advantage left out", ablation)
+    painters = {
+        "sweep": ("One message at a time", _sweep(outcome, palette)),
+        "ablation": ("Blocks received, each advantage left out", ablation),
+    }
     return stack("How a model reaches a node's memory", painters, None)
 
 

@@ -62,11 +62,19 @@ def check_fits(
         raise UserError(
             f"{model.name} in {model.weight_dtype} does not fit {accelerator.name}: {_gb(model.weight_bytes)} of "
             f"weights / TP {tp} = {_gb(share)} each, but {usable_fraction:g} x {_gb(memory)} = {_gb(room)} is usable; "
-            f"choose a larger TP, a smaller number format or another accelerator."
+            f"choose {_remedy(model, room, [count for count, _ in heads])}."
         )
     kv_bytes = room - share
     cached_by = 1 if model.latent_attention is not None else tp
     return Fit(weight_bytes=share, kv_bytes=kv_bytes, kv_tokens=int(kv_bytes * cached_by // model.kv_bytes_per_token))
+
+
+def _remedy(model: Model, room: float, divided: list[int]) -> str:
+    """What else could hold the weights: the smallest TP that divides all heads and does, where there is one."""
+    for tp in range(2, min(divided) + 1):
+        if all(count % tp == 0 for count in divided) and model.weight_bytes / tp < room:
+            return f"TP {tp}, a smaller number format or another accelerator"
+    return "a smaller number format or another accelerator"
 
 
 def _gb(count: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.errors import UserError
 from workbench.records import whole
 from workbench.scaling.policy.covering import even_cover
 from workbench.scaling.policy.pipeline import Pipeline, checked_arrival
@@ -29,6 +30,8 @@ def form_planned(ready: np.ndarray, planned: Sequence[Sequence[int]]) -> list[Pi
     found = []
     for members in planned:
         members = [whole(node, "planned", 0, len(ready) - 1) for node in members]
+        if not members:
+            raise UserError("planned: a pipeline without members; name at least one node in each.")
         inside = ready[list(members)]
         forms = inside.min(axis=0).max().item()
         found.append(_pipeline(_spread(_holders(ready, members, forms)), forms))

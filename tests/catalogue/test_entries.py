@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import pathlib
 import re
 import sys
@@ -9,6 +10,8 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from quick_runs import first_run, quick_run, whole_run
+from tick_labels import value_of_tick
 
 import workbench as wb
 from workbench.blending import simulated as blending_simulated
@@ -17,7 +20,8 @@ from workbench.caching.model import Evictions, KeepAliveRun, ScaleUps
 from workbench.catalogue import published, running, spec
 from workbench.chains import simulated as chains_simulated
 from workbench.errors import UnknownName
-from workbench.figures import draw
+from workbench.figures import draw, sketch
+from workbench.figures.base import AXIS_ROOM
 from workbench.queueing import ActivePath, Path, simulated
 from workbench.scaling import simulated as scaling_simulated
 from workbench.serving.model import Outcome as Served
@@ -31,34 +35,44 @@ SIMULATORS = {
     *chains_simulated.__all__,
     *blending_simulated.__all__,
 }
-QUICK = {id: [name for name in spec.find(id).backends if name != "torch"] for id in IDS}
-
-
-class Outcomes(dict):
-    """Each experiment that is asked for, run once by all its backends but the real one."""
-
-    def __missing__(self, id):
-        self[id] = running.run(spec.find(id), {}, backends=QUICK[id], quick=True)
-        return self[id]
-
-
-@pytest.fixture(scope="module")
-def outcomes():
-    """Experiment -> its run; each is made when it is first asked for, in the time of the test that asks."""
-    return Outcomes()
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_it_runs_draws_and_speaks(outcomes, id):
-    outcome = outcomes[id]
+def test_it_runs_draws_and_speaks(id):
+    outcome = whole_run(id)
     assert outcome.sentence.endswith(".")
     assert not re.search(r"\bnan\b", outcome.sentence.lower())
     for table in outcome.tables.values():
         assert "backend" in table.columns
-    figure = draw(outcome).to_dict()
+    drawn = draw(outcome)
+    figure = drawn.to_dict()
     assert figure["data"], "an empty figure"
     assert figure["layout"]["title"]["text"]
-    json.loads(draw(outcome).to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    json.loads(drawn.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_legend_has_room_of_its_own_and_axes_are_named(id):
+    """In every panel the axis of the numbers says what they are: across where bars lie, else up."""
+    figure = draw(first_run(id))
+    layout = figure.layout
+    plot = layout.height - layout.margin.t - layout.margin.b
+    assert -layout.legend.y * plot == pytest.approx(AXIS_ROOM)
+    assert plot > 250
+    axes = layout.to_plotly_json()
+    titled = {name[1:] for name, axis in axes.items() if "axis" in name and axis.get("title", {}).get("text")}
+    assert titled == {name[1:] for name in axes if name.startswith("yaxis")}
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_every_logarithmic_axis_states_its_ticks(id):
+    layout = sketch(first_run(id))["layout"]
+    axes = [axis for name, axis in layout.items() if name[1:].startswith("axis") and axis.get("type") == "log"]
+    for axis in axes:
+        assert len(axis["tickvals"]) >= 2
+        assert len(axis["ticktext"]) == len(axis["tickvals"])
+        for text, place in zip(axis["ticktext"], axis["tickvals"], strict=True):
+            assert math.isclose(value_of_tick(text), place, rel_tol=1e-5)
 
 
 ALONE = [
@@ -72,7 +86,7 @@ ALONE = [
 
 @pytest.mark.parametrize(("id", "backend"), ALONE)
 def test_each_backend_can_be_asked_alone(id, backend):
-    outcome = running.run(spec.find(id), {}, backends=backend, quick=True)
+    outcome = quick_run(id, backend)
     assert outcome.backends == (backend,)
     assert outcome.sentence.endswith(".")
     assert draw(outcome).to_dict()["data"]
@@ -123,7 +137,7 @@ SHARES = "lambdascale/slow-link"
 def test_a_simulated_share_comes_from_the_simulator(monkeypatch):
     """A ratio does not change when all is slower; it does when only the runs with a slow link are."""
     entry = spec.find(SHARES)
-    before = running.run(entry, {}, backends="simpy", quick=True).tables["share"]
+    before = quick_run(entry.id, "simpy").tables["share"]
     module = sys.modules["workbench.catalogue.lambdascale.slow_link"]
     true = module.simulate
 
@@ -151,7 +165,7 @@ def test_promises_kept_come_from_the_simulator(id, monkeypatch):
         return run._replace(first_token_s=run.first_token_s + 3600.0, finish_s=run.finish_s + 3600.0)
 
     entry = spec.find(id)
-    before = running.run(entry, {}, backends="simpy", quick=True).tables["kept"]
+    before = quick_run(entry.id, "simpy").tables["kept"]
     monkeypatch.setattr(module, "simulate", simulator)
     after = running.run(entry, {}, backends="simpy", quick=True).tables["kept"]
     assert before["ttft_kept"].min() > 0
@@ -174,7 +188,7 @@ def test_first_tokens_come_from_the_simulator(id, monkeypatch):
 
     entry = spec.find(id)
     first = pl.col("series").str.starts_with("first tokens")
-    before = running.run(entry, {}, backends="simpy", quick=True).tables["headline"].filter(first)
+    before = quick_run(entry.id, "simpy").tables["headline"].filter(first)
     monkeypatch.setattr(module, "simulate", simulator)
     after = running.run(entry, {}, backends="simpy", quick=True).tables["headline"].filter(first)
     assert len(before)
@@ -186,7 +200,7 @@ def test_tokens_made_come_from_the_simulator(monkeypatch):
     module = sys.modules["workbench.catalogue.lambdascale.replaying"]
     true = module.simulate
     entry = spec.find("lambdascale/early-serving")
-    before = running.run(entry, {}, backends="simpy", quick=True).tables["ends"]
+    before = quick_run(entry.id, "simpy").tables["ends"]
     monkeypatch.setattr(module, "simulate", lambda *run: _later(true(*run)))
     after = running.run(entry, {}, backends="simpy", quick=True).tables["ends"]
     assert before["made"].min() > 0
@@ -229,7 +243,7 @@ SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in {
 def test_a_simulated_number_comes_from_the_simulator(id, monkeypatch):
     """A simulator that gives three times as much shows in every number of its units that is labelled so."""
     entry = spec.find(id)
-    before = running.run(entry, {}, backends="simpy", quick=True).tables["headline"]
+    before = quick_run(entry.id, "simpy").tables["headline"]
     using = [module for name, module in sys.modules.items() if name.startswith("workbench.catalogue.")]
     for module in using:
         if hasattr(module, "_known") and hasattr(module._known, "cache_clear"):
@@ -249,26 +263,26 @@ def test_a_simulated_number_comes_from_the_simulator(id, monkeypatch):
 
 
 @pytest.mark.parametrize(("id", "panel"), [(id, panel) for id in IDS for panel in spec.find(id).panels])
-def test_each_panel_can_be_drawn_alone(outcomes, id, panel):
-    assert draw(outcomes[id], panel).to_dict()["data"]
+def test_each_panel_can_be_drawn_alone(id, panel):
+    assert draw(whole_run(id), panel).to_dict()["data"]
 
 
-def test_an_unknown_panel_lists_near_ones(outcomes):
+def test_an_unknown_panel_lists_near_ones():
     with pytest.raises(UnknownName, match="near names: links"):
-        draw(outcomes["theory/schedule"], "link")
+        draw(whole_run("theory/schedule"), "link")
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_backends_agree_within_what_is_allowed(outcomes, id):
-    for agreement in outcomes[id].agreement:
+def test_backends_agree_within_what_is_allowed(id):
+    for agreement in whole_run(id).agreement:
         assert agreement.agrees, agreement
     declared = {pair for agree in spec.find(id).agrees for pair in agree.pairs if "torch" not in pair}
-    assert {agreement.backends for agreement in outcomes[id].agreement} == declared
+    assert {agreement.backends for agreement in whole_run(id).agreement} == declared
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_computed_values_agree_and_never_count(outcomes, id):
-    for verdict in outcomes[id].verdicts:
+def test_computed_values_agree_and_never_count(id):
+    for verdict in whole_run(id).verdicts:
         if verdict.verdict == "computed":
             assert "it agrees" in verdict.reason, verdict
         if verdict.verdict == "reproduced":
@@ -276,8 +290,8 @@ def test_computed_values_agree_and_never_count(outcomes, id):
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_each_differs_names_the_assumption_and_a_run_that_moves_it(outcomes, id):
-    for verdict in outcomes[id].verdicts:
+def test_each_differs_names_the_assumption_and_a_run_that_moves_it(id):
+    for verdict in whole_run(id).verdicts:
         if verdict.verdict == "differs":
             assert "Assumed here: " in verdict.reason, verdict
             if verdict.strength == "ordering" or "moves from" not in verdict.reason:

@@ -5,10 +5,8 @@ import pytest
 
 from workbench.catalogue import running, spec
 from workbench.figures import draw
-from workbench.figures.base import AXIS_ROOM, GREY, INK, Palette, curve, figure, published_marks, settle
+from workbench.figures.base import GREY, INK, Palette, curve, figure, published_marks, settle
 from workbench.figures.text import alert, details, escape, number, table_html
-
-IDS = list(spec.all_specs())
 
 
 @pytest.fixture(scope="module")
@@ -32,23 +30,6 @@ def test_published_values_are_open_diamonds_with_their_source(outcome):
     grey = outcome.model_copy(update={"comparable": False})
     (trace,) = published_marks(grey, Palette(), series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"})
     assert trace["marker"]["color"] == GREY
-
-
-@pytest.mark.parametrize("id", IDS)
-def test_the_legend_has_room_of_its_own(id):
-    figure = draw(running.run(spec.find(id), {}, backends=spec.find(id).backends[0], quick=True))
-    layout = figure.layout
-    plot = layout.height - layout.margin.t - layout.margin.b
-    assert -layout.legend.y * plot == pytest.approx(AXIS_ROOM)
-    assert plot > 250
-
-
-@pytest.mark.parametrize("id", IDS)
-def test_axes_are_named(id):
-    """In every panel the axis of the numbers says what they are: across where bars lie, else up."""
-    layout = draw(running.run(spec.find(id), {}, backends=spec.find(id).backends[0], quick=True)).to_dict()["layout"]
-    titled = {name[1:] for name, axis in layout.items() if "axis" in name and axis.get("title", {}).get("text")}
-    assert titled == {name[1:] for name in layout if name.startswith("yaxis")}
 
 
 def test_settle_grows_with_the_legend():

@@ -6,6 +6,7 @@ import pytest
 from operating_cases import SCALING
 
 import workbench as wb
+from workbench.chains import POLICIES as CHAIN_POLICIES
 from workbench.errors import InputError, UnknownName, UserError
 from workbench.operating import Rule, System
 from workbench.operating.choices import DISPATCH, MEANT, NOT_BUILT, SYSTEMS, find_system
@@ -24,6 +25,7 @@ def test_tables_hold_what_can_be_named():
     assert policies.filter(decision="dispatch")["policy"].to_list() == list(ROUTES)
     assert policies.filter(decision="autoscaler")["policy"].to_list() == list(SCALERS) == list(RULES)
     assert set(DISPATCH) == set(ROUTES)
+    assert policies.filter(decision="chains")["policy"].to_list() == list(CHAIN_POLICIES)
 
 
 def test_the_table_shows_path_plan_cache_and_autoscaler_of_those_that_scale():

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from workbench.chains.policy import CHOOSES
 from workbench.errors import UnknownName, UserError
 from workbench.operating.scaling_rule import RULES
 from workbench.operating.scaling_systems import SCALING_SYSTEMS
@@ -131,9 +132,14 @@ def _cache_of(one: System) -> str:
 
 def policies() -> pl.DataFrame:
     """All built-in policies: the decision (a key of `policies=`), the name, what it chooses, and its parameters, which
-    are worked out for each model where they are not given."""
+    are worked out for each model where they are not given.
+
+    Those of *chains* are for `workbench.chains.dispatch_path` and its SimPy and real twins: `wb.simulate` knows no
+    server chains.
+    """
     rows = [("dispatch", name, DISPATCH[name], "") for name in ROUTES]
     rows += [("autoscaler", name, text, ", ".join(PARAMETERS[SCALERS[name]])) for name, text in RULES.items()]
+    rows += [("chains", name, text, "") for name, text in CHOOSES.items()]
     return pl.DataFrame(rows, schema=["decision", "policy", "chooses", "parameters"], orient="row")
 
 

@@ -19,6 +19,18 @@ POLICIES: dict[Dispatch, int] = {
 }
 """Dispatch policies, with the number that kernels know each by. All but `jffc` send every job on at once."""
 
+CHOOSES: dict[Dispatch, str] = {
+    "jffc": "the fastest chain with a free slot; the job waits in the central line where there is none",
+    "jsq": "the chain with fewest jobs too many over its slots, ties at random",
+    "sa-jsq": "the same, ties to the fastest chain",
+    "sed": "the chain with the shortest expected delay",
+    "jiq": "any chain with a free slot, else any chain",
+    "round-robin": "one chain after the other",
+    "weighted-round-robin": "chains in turn, as often as their rates allow",
+    "random": "any chain",
+}
+"""What each policy chooses, for tables."""
+
 
 def policy_number(name: str) -> int:
     """The number of a dispatch policy, or `UnknownName`."""

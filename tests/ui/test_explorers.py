@@ -46,6 +46,26 @@ def test_numbers_can_be_typed_and_buttons_simulate(page, base):
     assert page.problems == []
 
 
+def test_before_a_class_letters_grow_and_everything_goes_back_by_key_alone(page, base):
+    ld.open_notebook(page, base, "blocks.ipynb")
+    assert ld.run_all(page) == []
+    first = ld.figure(page)
+    ld.press(ld.slider(page, "Nodes, source included"), "ArrowRight")
+    moved = ld.wait_redrawn(page, first)
+    page.get_by_role("button", name="Larger text").press("Enter")
+    ld.wait_redrawn(page, moved)
+    letters = [".workbench-label", ".js-plotly-plot .xtitle", ".js-plotly-plot .legendtext"]
+    sizes = page.evaluate(
+        "all => all.map(s => parseFloat(getComputedStyle(document.querySelector(s)).fontSize))", letters
+    )
+    assert min(sizes) >= 18
+    page.get_by_role("button", name="Usual text").press("Enter")
+    page.get_by_title("Put every control back").press("Enter")
+    page.wait_for_function("t => document.querySelector('.js-plotly-plot').layout.title.text === t", arg=first["title"])
+    assert page.evaluate(ALERTS) == []
+    assert page.problems == []
+
+
 @pytest.mark.parametrize("width", [1280, 900])
 def test_the_figure_follows_the_width_of_the_page(page, base, width):
     page.set_viewport_size({"width": width, "height": 1000})

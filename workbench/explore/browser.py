@@ -42,6 +42,7 @@ class Browser:
         )  # fmt: skip
         self._built = built
         self._shown: Explorer | None = None
+        self._large = False
         self._close_shown, self._close_before = _nothing, _nothing
         self._message = w.HTML()
         self._place = w.VBox(layout=w.Layout(width="100%"))
@@ -54,12 +55,13 @@ class Browser:
     def _show(self, _change) -> None:
         if self._shown is not None:
             self._shown.stop()
+            self._large = self._shown.large
         self._place.children = ()
         self._close_before()  # a page may still be answering what was just shown: that is closed one pick later
         self._close_before, self._close_shown, self._shown = self._close_shown, _nothing, None
         row = self._rows[self.select.value]
         if row["experiment"] in self._built:
-            self._shown = Explorer(spec.find(row["experiment"]), {})
+            self._shown = Explorer(spec.find(row["experiment"]), {}, self._large)
             shown, self._close_shown = self._shown.widget, self._shown.close
         else:
             shown = w.HTML(_why_not(row))

@@ -27,6 +27,10 @@ class Control:
 
     def __init__(self, parameter: Parameter, value: Any):
         self.parameter = parameter
+        self._make(parameter, value)
+        self._first = self.value.value
+
+    def _make(self, parameter: Parameter, value: Any) -> None:
         self.slider = self.play = None
         about = parameter.about
         label = f"{about.label} ({about.unit})" if about.unit else about.label
@@ -49,6 +53,12 @@ class Control:
     def get(self) -> Any:
         """The parameter's present value."""
         return self.value.value
+
+    def reset(self) -> None:
+        """Stand as at first; what plays stops."""
+        if self.play:
+            self.play.playing = False
+        self.value.value = self._first
 
 
 def _label(text: str) -> w.HTML:

@@ -19,6 +19,7 @@ from workbench.explore.live import EMPTY, Polish, follow, guard, live
 from workbench.explore.turns import real_turn
 from workbench.figures import sketch
 from workbench.figures.base import WORDS
+from workbench.figures.projector import PROJECTOR, enlarged
 from workbench.figures.text import below_html, escape
 
 PATIENCE_S = 0.5
@@ -34,15 +35,24 @@ class Explorer:
     The first backend answers at every move of a control, and so do those that the experiment calls live, from the
     second time on: at first they run in the background, because compiling may take long, with what the first one says
     already drawn. The others have a button each, and their marks are cleared as soon as a control moves again, so that
-    marks and controls always belong together.
+    marks and controls always belong together. Reset puts all controls back; larger text is for a projector.
+
+    Attributes:
+        large: whether letters and marks are those for a projector.
     """
 
-    def __init__(self, spec: Spec, parameters: dict[str, Any]):
+    def __init__(self, spec: Spec, parameters: dict[str, Any], large: bool = False):
         self.spec = spec
+        self.large, self._quiet = large, False
+        self._outcome: Outcome | None = None
         self._message = w.HTML()
         self._status = w.HTML()
         self._below = w.HTML()
         self._stop_button = w.Button(description="Stop", disabled=True, icon="stop", tooltip="Stop what is running")
+        self._reset_button = w.Button(
+            description="Reset", icon="undo", tooltip="Put every control back as it stood first"
+        )
+        self._size_button = w.Button(tooltip="Letters and marks for a projector, or for a desk")
         self._background = Background(self._message, self._status, self._stop_button)
         values = self.spec.bind(parameters)
         profiles_first = sorted(
@@ -53,8 +63,11 @@ class Explorer:
         for control in self.controls.values():
             control.value.observe(self._guard(self._moved), names="value")
         self.buttons = {name: self._button(name) for name in self._extra()}
+        self._reset_button.on_click(self._guard(lambda _: self._reset()))
+        self._size_button.on_click(lambda _: self._resize())
         self._figure = self._first_figure()
         self.widget = self._layout()
+        self._say_size()
         if self.spec.live and self.spec.id not in _WARM:
             self._warm_up()
 
@@ -87,17 +100,44 @@ class Explorer:
     def _first_figure(self) -> go.FigureWidget:
         begun: list[dict[str, Any]] = []
         self._guard(lambda: self._answer(begun.append))()
-        return live(*begun)
+        return live(*begun or [self._sketch(None)])
 
     def _moved(self, _change) -> None:
+        if not self._quiet:
+            self._answer(self._redraw)
+
+    def _reset(self) -> None:
+        """Every control as it stood first, answered once."""
+        self._quiet = True
+        try:
+            for control in self.controls.values():
+                control.reset()
+        finally:
+            self._quiet = False
         self._answer(self._redraw)
+
+    def _resize(self) -> None:
+        """Larger letters, or the usual ones again; what is drawn stays."""
+        with self._background.lock:  # what is said above the figure stays too, so this is no guarded callback
+            self.large = not self.large
+            self._say_size()
+            follow(self._figure, self._sketch(self._outcome), template=True)
+
+    def _say_size(self) -> None:
+        self._size_button.description = "Usual text" if self.large else "Larger text"
+        (self.widget.add_class if self.large else self.widget.remove_class)("workbench-projector")
+
+    def _sketch(self, outcome: Outcome | None) -> dict[str, Any]:
+        scale = PROJECTOR if self.large else 1.0
+        return enlarged(EMPTY, scale) if outcome is None else sketch(outcome, scale=scale)
 
     def _answer(self, draw: Callable[[dict[str, Any]], object]) -> None:
         self._background.overtake()
         if self._instant():
             self._show(running.run(self.spec, self.values(), backends=self._instant()), draw)
         else:
-            draw(EMPTY)
+            self._outcome = None
+            draw(self._sketch(None))
             self._below.value = ""
             self._status.value = "<em>Press a button to run with these settings.</em>"
         if self.spec.live and self.spec.id not in _WARM and draw == self._redraw:
@@ -116,7 +156,8 @@ class Explorer:
         self._background.start(work, partial(self._show, draw=self._redraw), "Running for the first time …")
 
     def _show(self, outcome: Outcome, draw: Callable[[dict[str, Any]], object]) -> None:
-        draw(sketch(outcome))
+        self._outcome = outcome
+        draw(self._sketch(outcome))
         self._below.value = below_html(outcome, all_sources(outcome))
 
     def _redraw(self, sketched: dict[str, Any]) -> None:
@@ -163,7 +204,7 @@ class Explorer:
             layout=w.Layout(grid_template_columns="repeat(auto-fit, minmax(330px, 1fr))", grid_gap="4px 24px"),
         )
         stop = [self._stop_button] if self.buttons or self.spec.live else []
-        bar = w.HBox([*self.buttons.values(), *stop, self._status])
+        bar = w.HBox([*self.buttons.values(), *stop, self._reset_button, self._size_button, self._status])
         bar.layout.flex_flow = "row wrap"
         parts = [head, grid, bar, self._message, self._figure, self._below, Polish()]
         return w.VBox(parts, layout=w.Layout(width="100%", overflow="hidden"))

@@ -36,6 +36,14 @@ class Polish(anywidget.AnyWidget):
     } }
     """
 
+    _css = """
+    .workbench-projector { --jp-widgets-font-size: 20px; --jp-widgets-inline-height: 42px;
+      --jp-widgets-inline-width: 460px; --jp-ui-font-size1: 20px; --jp-content-font-size1: 20px; font-size: 20px; }
+    .workbench-projector h3 { font-size: 28px; line-height: 1.25; }
+    .workbench-projector :is(p, em, label, summary, select, option, input, button, table, .workbench-label) {
+      font-size: 20px !important; line-height: 1.35; }
+    """
+
 
 EMPTY = {"data": [], "layout": {"template": TEMPLATE}}
 """The sketch of nothing."""
@@ -65,11 +73,16 @@ def live(sketch: Mapping[str, Any] = EMPTY) -> go.FigureWidget:
     return widget
 
 
-def follow(widget: go.FigureWidget, sketch: Mapping[str, Any]) -> None:
-    """Make a shown figure look like a sketch (`figures.sketch`), moving its traces where they are of the same kinds."""
+def follow(widget: go.FigureWidget, sketch: Mapping[str, Any], template: bool = False) -> None:
+    """Make a shown figure look like a sketch (`figures.sketch`), moving its traces where they are of the same kinds.
+
+    Parameters:
+        template: whether the sketch has another template than what is shown.
+    """
     traces, layout = sketch["data"], dict(sketch["layout"])
     same = [old.type for old in widget.data] == [new["type"] for new in traces]
-    del layout["template"]  # it is there from the beginning, and costly to set again
+    if not template:
+        del layout["template"]  # it is there from the beginning, and costly to set again
     shapes, notes = layout.pop("shapes", ()), layout.pop("annotations", ())
     with widget.batch_update():
         widget.layout.shapes, widget.layout.annotations = shapes, notes

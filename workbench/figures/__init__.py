@@ -6,7 +6,8 @@ from typing import Any
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import find
 from workbench.errors import UnknownName
-from workbench.figures.base import settle
+from workbench.figures.base import LEGEND_WIDTH, settle
+from workbench.figures.projector import enlarged
 
 
 def draw(outcome: Outcome, panel: str | None = None):
@@ -20,10 +21,16 @@ def draw(outcome: Outcome, panel: str | None = None):
     return go.Figure(sketch(outcome, panel))
 
 
-def sketch(outcome: Outcome, panel: str | None = None) -> dict[str, Any]:
-    """The same figure as a dict of `data` and `layout`, not yet validated by plotly. Errors: as `draw`."""
+def sketch(outcome: Outcome, panel: str | None = None, scale: float = 1.0) -> dict[str, Any]:
+    """The same figure as a dict of `data` and `layout`, not yet validated by plotly. Errors: as `draw`.
+
+    Parameters:
+        scale: how much larger than usual letters, marks and lines are.
+    """
     spec = find(outcome.experiment)
     if panel is not None and panel not in spec.panels:
         raise UnknownName(f"panel of {spec.id}", panel, spec.panels)
     module, function = spec.draw.split(".")
-    return settle(getattr(import_module(f"workbench.figures.{module}"), function)(outcome, panel)).to_dict()
+    canvas = getattr(import_module(f"workbench.figures.{module}"), function)(outcome, panel)
+    made = settle(canvas, round(LEGEND_WIDTH / scale)).to_dict()
+    return made if scale == 1.0 else enlarged(made, scale)

@@ -34,6 +34,9 @@ GRID = "rgba(128,128,128,.25)"
 AXIS_ROOM, LEGEND_ROW, TITLE_ROOM = 62, 21, 64
 """Pixels below a plot for tick labels and the axis title, for a row of the legend, and above it for titles."""
 
+LEGEND_WIDTH = 560
+"""Pixels that a row of the legend may count on."""
+
 _AXIS = {
     "gridcolor": GRID,
     "zerolinecolor": "rgba(128,128,128,.4)",
@@ -90,7 +93,7 @@ def figure(title: str, x: str, y: str, *, height: int = 420) -> Canvas:
     return made.x(title=x).y(title=y)
 
 
-def settle(made: Canvas, width: int = 560) -> Canvas:
+def settle(made: Canvas, width: int = LEGEND_WIDTH) -> Canvas:
     """Give the legend its own room below the axis titles: the figure grows by the rows that the legend needs."""
     columns: dict[str, list[int]] = {}  # a legend group stands in one column, entries below each other
     for trace in made.data:

@@ -174,6 +174,39 @@ class Experiment:
 
         return explore_experiment(self._spec, parameters)
 
+    def export_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        sliders: Mapping[str, Any] | Iterable[str] | None = None,
+        backend: str | Iterable[str] | None = None,
+        seed: int = 0,
+        quick: bool = False,
+        stop: threading.Event | None = None,
+        progress: Callable[[str], object] | None = None,
+        **parameters: Any,
+    ) -> Path:
+        """Write an explorer as one HTML file (at most 6 MB) that works without Python and without a network.
+
+        Every position of the sliders is run now; the page shows the one that is picked.
+
+        Parameters:
+            path: of the file, by default `PAPER-NAME-explorer.html` under `figures/out`.
+            sliders: parameter -> list of values, or how many over its range; or names alone (7 positions each). By
+                default the first two parameters that have a range or choices.
+            backend: who answers, by default the experiment's first.
+            seed, quick, stop, progress: as in `run`.
+            parameters: what stays fixed, and where sliders start.
+
+        Raises:
+            UserError: as `run`; or the page would be too large, with the slider to cut.
+        """
+        from workbench.explore.exporting import export_page
+
+        return export_page(
+            self._spec, path, sliders, parameters, backend=backend, seed=seed, quick=quick, stop=stop, progress=progress
+        )
+
     def __repr__(self) -> str:
         return f"<Experiment {self.id}: {self.title}>"
 

@@ -19,6 +19,7 @@ _FACE = (
     "deployment",
     "experiment",
     "experiments",
+    "findings",
     "load",
     "model",
     "models",

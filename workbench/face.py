@@ -11,11 +11,12 @@ import polars as pl
 from workbench import operating, profiles, sweeps, workloads
 from workbench.catalogue import published as facts
 from workbench.catalogue import running, spec, storing, sweeping
+from workbench.catalogue.findings import read_findings
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
 from workbench.errors import UnknownName
 from workbench.figures.whole import WholeTable
-from workbench.results import agreement_table, verdict_table
+from workbench.results import READINGS, agreement_table, verdict_table
 
 accelerator = profiles.accelerator
 accelerators = profiles.accelerators
@@ -239,9 +240,15 @@ def experiments() -> pl.DataFrame:
 
 
 class Sweep:
-    """One experiment over a grid: every table with the grid's values in front, and a summary with intervals."""
+    """One experiment over a grid: every table with the grid's values in front, and a summary with intervals.
 
-    def __init__(self, tables: dict[str, pl.DataFrame], grid: list[str], kept: int):
+    Attributes:
+        tables: polars frames by name, each read from the disk when it is asked for.
+        grid: the parameters that were varied.
+        kept: how many runs had been computed before.
+    """
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame], grid: list[str], kept: int):
         self.tables, self.grid, self.kept = tables, grid, kept
 
     def summary(self) -> pl.DataFrame:
@@ -262,7 +269,7 @@ def sweep(
     replications: int = 1,
     seed: int = 0,
     quick: bool = False,
-    executor: Executor | None = None,
+    executor: Executor | sweeps.Cluster | None = None,
     workers: int | None = None,
     folder: str | Path | None = None,
     progress: Callable[[int, int, int], object] | None = None,
@@ -276,22 +283,28 @@ def sweep(
         grid: parameter -> list of values.
         backend: which backend answers; the experiment's first by default.
         replications, seed, quick: as in `Experiment.run`; a replication has the same seed at every point.
-        executor: any `concurrent.futures` executor (another machine's, say); by default processes of this machine.
-        workers: number of those processes, by default one a core.
-        folder: where results are kept, by default in the cache folder.
-        progress, stop: called with (done, of them read, in all); an event that ends the run, keeping what there is.
+        executor: a Dask client (`distributed.Client`) for other machines, or any `concurrent.futures` executor; by
+            default processes of this machine.
+        workers: number of those processes, by default one a core; of an executor that is not a client, its number.
+        folder: where this machine keeps results as they come, by default in the cache folder.
+        progress, stop: called with (done, of them read, in all), by default a bar in a notebook or on a terminal; an
+            event that ends the run, keeping what there is.
         parameters: fixed values of other parameters.
 
     Raises:
-        UserError: an unknown name or a value out of range, before anything runs. WorkbenchError: a run failed.
+        UserError: an unknown name or a value out of range, before anything runs; a full disk; a worker with another
+            workbench. WorkbenchError: a run failed. What was computed is kept, and read by the next call.
     """
     entry = spec.find(id)
     points = sweeping.grid_points(entry, grid, parameters)
     tasks = sweeping.tasks_of(
         entry, points, parameters, backend=backend, seed=seed, replications=replications, quick=quick
     )
-    finished = sweeps.run_tasks(tasks, executor=executor, workers=workers, folder=folder, progress=progress, stop=stop)
-    tables = sweeping.joined(points, tasks, finished, len(tasks) // len(points))
+    with sweeping.bar(len(tasks)) as tell:
+        finished = sweeps.run_tasks(
+            tasks, executor=executor, workers=workers, folder=folder, progress=progress or tell, stop=stop
+        )
+    tables = sweeping.Joined(points, tasks, finished)
     return Sweep(tables, list(grid), sum(result.kept for result in finished))
 
 
@@ -319,6 +332,47 @@ def claims(paper: str = "") -> pl.DataFrame:
         raise UnknownName("paper", paper, table["paper"].unique(maintain_order=True).to_list())
     shown = table.filter(paper=paper).drop("paper") if paper else table
     return WholeTable(shown.drop("source") if paper else shown)
+
+
+class Findings:
+    """Everything that was compared in a run of the whole catalogue.
+
+    Attributes:
+        verdicts: one row a verdict, worst first, with each backend's number; see `catalogue.findings.verdicts_of`.
+        agreement: one row for each quantity and pair of backends, worst first; see `catalogue.findings.agreement_of`.
+    """
+
+    def __init__(self, verdicts: pl.DataFrame, agreement: pl.DataFrame):
+        self.verdicts, self.agreement = verdicts, agreement
+
+    def counts(self, by: str = "strength") -> pl.DataFrame:
+        """How many verdicts read what: one row for each strength, or each value of another column of `verdicts`."""
+        if by not in self.verdicts.columns:
+            raise UnknownName("column of the verdicts", by, self.verdicts.columns)
+        found = self.verdicts.group_by(by, "verdict").len()
+        read = [name for name in READINGS if name in found["verdict"]]
+        wide = found.pivot("verdict", index=by, values="len").fill_null(0).select(by, *read)
+        return WholeTable(wide.with_columns(all=pl.sum_horizontal(pl.lit(0), *read)).sort(by))
+
+    def figure(self):
+        """The plotly `Figure` of all of it."""
+        import plotly.graph_objects as go
+
+        from workbench.figures.findings import whole_project
+
+        return go.Figure(whole_project(self.verdicts, self.agreement))
+
+
+def findings(folder: str | Path | None = None) -> Findings:
+    """What a run of the whole catalogue found: formula, simulation, real runs and published values side by side.
+
+    Parameters:
+        folder: where `workbench reproduce` wrote; the run of the committed gallery when None.
+
+    Raises:
+        UserError: the folder holds no such tables.
+    """
+    return Findings(*read_findings(folder))
 
 
 def browse(paper: str):

@@ -29,6 +29,11 @@ def notebooks_folder() -> Path:
     return _beside_or_inside("notebooks", "_notebooks")
 
 
+def gallery_folder() -> Path:
+    """The committed gallery: of the checkout, or what the wheel holds of it (the tables of its findings)."""
+    return _beside_or_inside("figures", "_figures")
+
+
 def figures_folder() -> Path:
     """Where a run writes unless told otherwise: `figures/out` under the current folder."""
     return Path("figures") / "out"

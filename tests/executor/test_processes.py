@@ -175,6 +175,7 @@ class TestPool:
         with pool.lease(1) as workers:
             pid = workers[0].process.pid
         thread = threading.Thread(target=interrupt)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
         def run():
             with pool.lease(1) as workers:
@@ -182,8 +183,11 @@ class TestPool:
                 thread.start()
                 gather(workers, pool.beats, 30)
 
-        with pytest.raises(KeyboardInterrupt):
-            run()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run()
+        finally:
+            signal.signal(signal.SIGINT, before)
         thread.join()
         assert not psutil.pid_exists(pid)
 

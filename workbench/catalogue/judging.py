@@ -74,14 +74,14 @@ class Ours:
         for row in () if table is None else table.iter_rows(named=True):
             if row["value"] is None:
                 continue
-            key = (row["series"], _number_or_text(row["x"]))
+            key = (row["series"], place_of(row["x"]))
             backend, _, values = self._found.setdefault(key, (row["backend"], row["unit"], []))
             if backend == row["backend"]:
                 values.append(row["value"])
 
     def __call__(self, series: str, x: str | None) -> tuple[list[float], str]:
         """The values and their unit; an empty list where there is no such number."""
-        _, unit, values = self._found.get((series, _number_or_text(x)), ("", "", []))
+        _, unit, values = self._found.get((series, place_of(x)), ("", "", []))
         return values, unit
 
     def instead_of(self, series: str) -> str:
@@ -93,7 +93,8 @@ class Ours:
         return f"this run has no series of that name; it has {', '.join(names) or 'none'}"
 
 
-def _number_or_text(x: str | None) -> str | float:
+def place_of(x: str | None) -> str | float:
+    """The x of a point; two spellings of a number are the same one."""
     try:
         return float(x or "")
     except ValueError:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.catalogue import reporting, running, spec, storing
+from workbench.catalogue.findings import write_findings
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import Spec
 from workbench.cli import pages
@@ -41,6 +42,7 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
             except Exception as error:
                 failures[entry.id] = _sentence(error)
             tell("")
+    write_findings(outcomes, out)
     report = out / "REPORT.md"
     write_atomic(report, reporting.report(outcomes, failures, lambda _: None))
     images, no_images = _images(outcomes, out)

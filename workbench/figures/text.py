@@ -9,7 +9,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.pacing import pacing_note
 from workbench.results import READINGS, Verdict, agreement_table, verdict_columns, verdict_table
 
-_SHADES = dict.fromkeys(READINGS, "#8c8c8c") | {
+SHADES = dict.fromkeys(READINGS, "#8c8c8c") | {
     "reproduced": "#2ca58d",
     "differs": "#d1495b",
     "undecided": "#b89b2b",
@@ -46,7 +46,7 @@ def table_html(table: pl.DataFrame, caption: str, columns: Sequence[str] | None 
         for name, value in row.items():
             style = "text-align:left;vertical-align:top;padding:2px 8px"
             if name == shade:
-                style += f";color:{_SHADES.get(str(value), 'inherit')};font-weight:600;white-space:nowrap"
+                style += f";color:{SHADES.get(str(value), 'inherit')};font-weight:600;white-space:nowrap"
             text = number(value)
             if len(text) > LONG:
                 style += ";min-width:16em"  # else a narrow page breaks it into lines of one word

@@ -2,19 +2,29 @@
 
 from workbench.executor.transformer_serving.orders import Pace, Replace
 from workbench.scaling.real.live import serve_while_loading
+from workbench.scaling.real.live_ended import Refusal
+from workbench.scaling.real.live_outcome import Cancel, LiveScaleOut, LiveShare, first_helped_s
+from workbench.scaling.real.live_sharing import share_for_real, share_scaled
 from workbench.scaling.real.outcome import BlockRefused, LiveRun, Mode, Prompt
 from workbench.scaling.real.reference import check_outputs
 from workbench.scaling.real.scaled import choose_live_scale, serve_scaled
 
 __all__ = [
     "BlockRefused",
+    "Cancel",
     "LiveRun",
+    "LiveScaleOut",
+    "LiveShare",
     "Mode",
     "Pace",
     "Prompt",
+    "Refusal",
     "Replace",
     "check_outputs",
     "choose_live_scale",
+    "first_helped_s",
     "serve_scaled",
     "serve_while_loading",
+    "share_for_real",
+    "share_scaled",
 ]

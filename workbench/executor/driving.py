@@ -8,7 +8,7 @@ from workbench.executor.faults import Kill, RunFailed, Stop
 from workbench.executor.lookout import Lookout, Loss
 from workbench.executor.processes import Worker
 from workbench.executor.relay import Plan, Report, relay
-from workbench.executor.watching import Died, Done, Due, Failed, Hung, Said, StopWanted, watch
+from workbench.executor.watching import HEARTBEAT_S, Died, Done, Due, Failed, Hung, Said, StopWanted, watch
 
 LEAD_S = 0.1
 
@@ -76,10 +76,13 @@ def drive(
     return Drive(start_s, lookout.reports, lookout.losses)
 
 
-def all_said(workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None) -> dict[int, Any]:
+def all_said(
+    workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None, heartbeat_s: float = HEARTBEAT_S
+) -> dict[int, Any]:
     """What each worker says, once all have spoken: first where its memory is, then that it is ready to start."""
     said: dict[int, Any] = {}
-    for event in watch(workers, beats, alarms=[time.monotonic() + timeout_s], stop=stop):
+    alarms = [time.monotonic() + timeout_s]
+    for event in watch(workers, beats, alarms=alarms, heartbeat_s=heartbeat_s, stop=stop):
         match event:
             case Said(node, value):
                 said[node] = value

@@ -6,16 +6,21 @@ from typing import Any
 
 from workbench.executor.faults import RunFailed
 from workbench.executor.processes import Worker
-from workbench.executor.watching import Done, Due, Failed, Said, StopWanted, watch
+from workbench.executor.watching import HEARTBEAT_S, Done, Due, Failed, Said, StopWanted, watch
 
 
-def gather(workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None) -> list[Any]:
+def gather(
+    workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None, heartbeat_s: float = HEARTBEAT_S
+) -> list[Any]:
     """Wait for the results of the tasks given to workers, in the workers' order.
+
+    Parameters:
+        heartbeat_s: silence after which a worker counts as hung; longer for tasks that import or compile much.
 
     Errors: `RunFailed` when a task raises, a process is lost, or time is up; `RunStopped` when `stop` says so.
     """
     results: dict[int, Any] = {}
-    for event in watch(workers, beats, alarms=[time.monotonic() + timeout_s], stop=stop):
+    for event in watch(workers, beats, alarms=[time.monotonic() + timeout_s], heartbeat_s=heartbeat_s, stop=stop):
         match event:
             case Done(number, value):
                 results[number] = value

@@ -89,14 +89,17 @@ class Pool:
 
     Parameters:
         size: number of workers.
+        fresh: start every worker as a new interpreter that imports all it needs, as an engine is started; else the fork
+            server has torch already.
 
     Errors: `MissingExtra` without torch; `InputError` for an impossible size.
     """
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, *, fresh: bool = False):
         require_torch("A real run")
         self.size = whole(size, "size", 1, LARGEST_POOL)
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        forks = not fresh and "forkserver" in multiprocessing.get_all_start_methods()
+        method = "forkserver" if forks else "spawn"
         self._context = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(PRELOADED)

@@ -26,6 +26,7 @@ class Stage:
         shape: of the model.
         arithmetic: see `workbench.executor.transformer.arithmetic`.
         device: "cpu" or a CUDA device.
+        places: where weights go; by default where they lie on a CPU, and to memory of their own on a GPU.
 
     Attributes:
         version: the weights that are loaded, "" while there are none.
@@ -33,11 +34,13 @@ class Stage:
     Errors: `MissingExtra` without torch.
     """
 
-    def __init__(self, shape: Shape, arithmetic: Arithmetic = "invariant", device: str = "cpu"):
+    def __init__(
+        self, shape: Shape, arithmetic: Arithmetic = "invariant", device: str = "cpu", places: Places | None = None
+    ):
         require_torch("The transformer")
         check_arithmetic(arithmetic)
         self.shape, self.arithmetic, self.device, self.version = shape, arithmetic, device, ""
-        self._places: Places = place_for(device)
+        self._places: Places = places or place_for(device)
         self._weights: dict[str, Any] = {}
         self._layers: list[int] = []
         self._angles = ops.angles(shape.head_width, shape.longest, shape.rope_base, device)

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from serving_cases import scenario, small_role_scenarios, with_prefixes, with_ranks, with_roles
+from serving_invariants import blocks_are_whose_they_are, everybody_is_somewhere, rates_are_fair
 
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED
-from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.links import Flow, share_out
-from workbench.serving.simulated.prefiller import Prefiller
 from workbench.serving.simulated.run import Cluster
 from workbench.transfer.kernels.fairness import max_min_fair
 
@@ -26,58 +25,6 @@ def any_scenario(seed):
 scenarios = st.one_of(st.integers(0, 2**32 - 1).map(any_scenario), small_role_scenarios())
 
 
-def blocks_are_whose_they_are(place):
-    leaving = sum(getattr(place, "leaving", {}).values())
-    holders = [*place.running, *getattr(place, "coming", []), *getattr(place, "landed", [])]
-    assert place.blocks.in_use == leaving + sum(request.room for request in holders) / place.blocks.tokens_each
-    assert place.blocks.free >= 0
-    assert all(request.stored <= request.room for request in holders)
-    assert place.up or place.blocks.in_use == 0
-    if isinstance(place, Decoder):
-        assert len(place.running) + len(place.coming) + len(place.landed) + len(place.queue) <= place.slots
-        assert all(request.stored == request.need for request in (*place.coming, *place.landed))
-    if isinstance(place, Prefiller):
-        assert all(request.prefilling for request in place.running)
-
-
-def everybody_is_somewhere(cluster):
-    """Once; those whose KV waits or is on its way have it in one place, and may be coming to another."""
-    places, router, migrations = cluster.instances, cluster.router, cluster.router.migrations
-    held = [r for place in places for r in (*place.running, *place.queue, *getattr(place, "landed", []))]
-    held += [r for line in router.lines for r in line]
-    leaving = [r for place in places for r in getattr(place, "leaving", {})]
-    waiting = [r for line in router.decode_lines for r in line]
-    coming = [r for place in places for r in getattr(place, "coming", [])]
-    assert {*leaving} == {*waiting, *coming}
-    assert len(leaving) == len(waiting) + len(coming)
-    assert {*coming} == {*migrations.flows} == {*migrations.coming.values()}
-    gone = [r for r in cluster.requests if r.status != INSIDE]
-    everybody = [*held, *leaving, *gone]
-    assert len({*everybody}) == len(everybody)
-    assert {r for r in cluster.requests if r.arrival_s < cluster.clock.now} <= {*everybody}
-    for line in (*router.lines, *router.decode_lines, *(place.queue for place in places)):
-        ranks = [request.rank for request in line]
-        assert ranks == sorted(ranks)
-
-
-def rates_are_fair(flows, egress, ingress):
-    """No link carries more than it can; every transfer crosses a full link on which no other is faster."""
-    links = {("out", k): rate for k, rate in enumerate(egress)} | {("in", k): rate for k, rate in enumerate(ingress)}
-    crossed = {flow: (("out", flow.source), ("in", flow.target)) for flow in flows}
-    users = {link: [flow for flow in flows if link in crossed[flow]] for link in links}
-    full = {link for link in links if isfinite(links[link])}
-    for link in list(full):
-        carried = sum(flow.rate for flow in users[link])
-        assert carried <= links[link] * (1 + 1e-12)
-        if carried < links[link] * (1 - 1e-12):
-            full.remove(link)
-    for flow in flows:
-        narrow = [link for link in crossed[flow] if isfinite(links[link])]
-        assert isfinite(flow.rate) == bool(narrow)
-        fastest = [max(other.rate for other in users[link]) for link in crossed[flow] if link in full]
-        assert not narrow or any(flow.rate >= rate * (1 - 1e-12) for rate in fastest)
-
-
 def watched(lowered):
     """The run, looked at after each event, and how many bytes each transfer has moved at its rates."""
     cluster = Cluster(lowered)
@@ -89,7 +36,7 @@ def watched(lowered):
             sent = rate * (clock.now - before_s) if isfinite(rate) else inf
             moved[flow] = min(flow.size, moved.get(flow, 0.0) + sent)
         for place in cluster.instances:
-            blocks_are_whose_they_are(place)
+            blocks_are_whose_they_are(place, place.up)
             assert place.outstanding <= place.limit
         everybody_is_somewhere(cluster)
         rates_are_fair(links.flows, links.egress, links.ingress)

@@ -5,8 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from piped_cases import small_piped_scenarios
 from scaling_cases import failing_multicasts, scaled_scenario, small_scaled_scenarios, with_pipelines
+from serving_invariants import (
+    everybody_is_somewhere,
+    hosts_have_room,
+    loads_belong_to_rows,
+    places_are_held_once,
+    work_is_where_it_may_be,
+)
 
-from workbench.serving.model.lowered import DONE, INSIDE
+from workbench.serving.model.lowered import DONE
 from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, PIPED, STARTING, UP, WARM
 from workbench.serving.simulated.run import Cluster
 
@@ -19,53 +26,6 @@ FOLLOWS = {
 """What a row may become."""
 
 
-def places_are_held_once(fleet):
-    for rows in fleet.places.values():
-        states = [row.state for row in rows]
-        assert sum(row.occupied for row in rows) <= 1
-        assert DEAD not in states or set(states) == {DEAD}
-
-
-def work_is_where_it_may_be(fleet, instant_over):
-    for row in fleet.rows:
-        instance = row.instance
-        assert row.state in (UP, PIPED, DRAINING) or not instance.outstanding
-        assert instance.up == (row.state in (UP, PIPED))
-        assert instance.form == (row.piped_form if row.state == PIPED else instance.own_form) or not instance.up
-        assert instance.blocks.in_use == sum(request.room for request in instance.running) / instance.blocks.tokens_each
-        if instant_over and row.state == DRAINING:
-            assert instance.outstanding
-
-
-def hosts_have_room(fleet):
-    """More than fits is there only while rows hold all of it."""
-    for host, cache in enumerate(fleet.caches):
-        entries = list(cache.last_use_s)
-        assert all(cache.size[model] <= cache.capacity for model in entries)
-        full = sum(cache.size[model] for model in entries) > cache.capacity
-        assert not full or all(fleet.holds(host, model) for model in entries)
-
-
-def loads_belong_to_rows(fleet, weights):
-    assert set(weights.coming) == {row for row in fleet.rows if row.state in (STARTING, PIPED)}
-    pipelines_are_whole(fleet, weights)
-    running = weights.operations.values()
-    assert {load for operation in running for load in operation.loads} == set(weights.coming.values())
-    for row in fleet.rows:
-        assert row.uses == sum(row in operation.sources for operation in running)
-    for host, ssd in enumerate(weights.ssds):
-        assert all(weights.coming[load.row] is load and load.row.host == host for load in ssd.left)
-        assert all(0 <= left <= weights.size[load.row.model] for load, left in ssd.left.items())
-
-
-def pipelines_are_whole(fleet, weights):
-    """Rows serve in pipelines that lost no member."""
-    for load in weights.coming.values():
-        if load.row.state == PIPED:
-            assert load.pipeline is not None
-            assert load.pipeline not in weights.operations[load.operation].broken
-
-
 def watched(lowered):
     """The run, looked at after each event."""
     cluster = Cluster(lowered)
@@ -76,12 +36,7 @@ def watched(lowered):
         work_is_where_it_may_be(fleet, clock.peek() > clock.now)
         hosts_have_room(fleet)
         loads_belong_to_rows(fleet, weights)
-        held = [r.index for row in fleet.rows for r in (*row.instance.running, *row.instance.queue)]
-        held += [r.index for line in cluster.router.lines for r in line]
-        gone = [r.index for r in cluster.requests if r.status != INSIDE]
-        come = {r.index for r in cluster.requests if r.arrival_s < clock.now}
-        assert len({*held, *gone}) == len(held) + len(gone)
-        assert come <= {*held, *gone}
+        everybody_is_somewhere(cluster)
     return cluster.outcome()
 
 

@@ -68,9 +68,11 @@ STATE_CHANGES = [
     (EMPTY, STARTING), (EMPTY, DEAD), (STARTING, UP), (STARTING, DEAD), (UP, DRAINING), (UP, WARM), (UP, DEAD),
     (DRAINING, UP), (DRAINING, WARM), (DRAINING, DEAD), (WARM, UP), (WARM, EMPTY), (WARM, DEAD), (DEAD, EMPTY),
 ]  # fmt: skip
+RULES = [name for name in SCALERS if name != "roles"]
+TIERS = [name for name in TIERS_BY_NUMBER if name != "resident"]
 WANTED = [
-    *STATE_CHANGES, *SCALERS, *("less " + name for name in SCALERS if name != "none"),
-    *("from " + name for name in SOURCES), *TIERS_BY_NUMBER, "several sources", "lost", "helped", "first token",
+    *STATE_CHANGES, *RULES, *("less " + name for name in RULES if name != "none"),
+    *("from " + name for name in SOURCES), *TIERS, "several sources", "lost", "helped", "first token",
     "loads at ticks", "ends of warm rows at ticks", "failures at ticks", "failures with loads", "arrivals at ticks",
     "steps at ticks", "steps with loads", "evicted from a cache", "expired in a cache", "stolen", "restarted",
     "restarted from another source", "freed late", "shared SSD",
@@ -101,7 +103,7 @@ def counting(monkeypatch, seen: Counter):
     def counted_again(self, operation):
         again(self, operation)
         seen["restarted"] += 1
-        seen["restarted from another source"] += any(self.fleet.of(operation.model, UP, DRAINING, WARM))
+        seen["restarted from another source"] += any(self.fleet.of(operation.group, UP, DRAINING, WARM))
 
     def counted_release(self, row):
         seen["freed late"] += row.state == WARM and row.warm_until_s <= self.clock.now and not row.uses

@@ -2,7 +2,7 @@
 
 import numpy as np
 from hypothesis import strategies as st
-from serving_cases import asked, busy_scenario, cluster, place, scenario, small_scenarios
+from serving_cases import asked, busy_scenario, cluster, migrating, place, scenario, small_scenarios
 
 from workbench.serving.model.lowered import Failures, Instances, Lowered
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
@@ -15,6 +15,9 @@ OF_MODELS = {
 }  # fmt: skip
 """By default one row starts for each waiting request, its weights come in 1 s, and its engine starts in 0.5 s."""
 
+ROLE = 11
+"""Where an engine has its role."""
+
 WHOLE = {"kind", "min_rows", "max_rows", "up_ticks", "down_ticks", "down_step", "source"}
 
 
@@ -24,27 +27,34 @@ def row(place_index=0, host=0, start_state=EMPTY, dram_s=0.5, **engine):
 
 
 def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> Lowered:
-    """A run with an autoscaler; what is one a model is given for all of them, or as a list."""
+    """A run with an autoscaler; what is one a model, or one a group, is given for all of them, or as a list.
+
+    With roles KV is one byte a token, and links are as in `serving_cases.migrating`.
+    """
     places, hosts, states, dram_s, engines = zip(*rows, strict=True)
     models = 1 + max(engine[0] for engine in engines)
-    each = {
-        name: np.broadcast_to(np.array(changes.pop(name, usual), np.int64 if name in WHOLE else float), models).copy()
-        for name, usual in OF_MODELS.items()
-    }
-    par = np.zeros((models, 8))
+    groups = models * 2 if any(engine[ROLE] for engine in engines) else models
+    each = {}
+    for name, usual in OF_MODELS.items():
+        value = np.array(changes.pop(name, usual), np.int64 if name in WHOLE else float)
+        each[name] = np.broadcast_to(value, models if name in ("bytes", "ttl_s") else groups).copy()
+    par = np.zeros((groups, 8))
     given = np.array(changes.pop("par", [1.0]), float)
     par[:, : given.shape[-1]] = given
     table = np.array(changes.pop("multicast_s", [[[1.0]]]), float)
     host_count = 1 + max(hosts)
-    multicast_s = np.broadcast_to(table, (models, *table.shape[-3:])).copy()
+    multicast_s = np.broadcast_to(table, (groups, *table.shape[-3:])).copy()
     base = cluster(requests, engines, failures, route, until_s)
+    if groups > models:
+        links = {name: changes.pop(name) for name in ("egress", "ingress", "latency_s", "kv_bytes") if name in changes}
+        base = migrating(requests, engines, failures, route=route, until_s=until_s, **links)
     pipelines = {}
     for name, kind in (("piped_s", float), ("piped_with", np.int64), ("piped_form", float), ("switch_whole", np.int64)):
         if name in changes:
             shape = _no_pipelines(base.instances, multicast_s)[name].shape
             pipelines[name] = np.broadcast_to(np.array(changes.pop(name), kind), shape).copy()
     local = {}
-    for name, usual in _nothing_local(host_count, multicast_s).items():
+    for name, usual in _nothing_local(host_count, multicast_s, models).items():
         local[name] = np.broadcast_to(np.array(changes.pop(name, usual), usual.dtype), usual.shape).copy()
     scaling = Scaling(
         place=np.array(places),
@@ -258,7 +268,7 @@ def _on_places(base: Lowered, engines, place, host, start_state, model, **given)
     """Rows that have the engines of a cluster without autoscaler; failures of its instances are those of places."""
     whole = [np.array(values, np.int64) for values in (place, host, start_state)]
     instances = Instances(*(column[engines] for column in base.instances))._replace(model=np.array(model, np.int64))
-    local = _nothing_local(len(given["ssd_bytes_per_s"]), given["multicast_s"])
+    local = _nothing_local(len(given["ssd_bytes_per_s"]), given["multicast_s"], len(given["bytes"]))
     given = _no_pipelines(instances, given["multicast_s"]) | local | given
     scaling = Scaling(*whole, **{name: _array(values) for name, values in given.items()})
     broken = base.failures.instance <= whole[0].max()
@@ -276,15 +286,15 @@ def _no_pipelines(instances: Instances, multicast_s: np.ndarray) -> dict[str, np
     }
 
 
-def _nothing_local(hosts: int, multicast_s: np.ndarray) -> dict[str, np.ndarray]:
+def _nothing_local(hosts: int, multicast_s: np.ndarray, models: int) -> dict[str, np.ndarray]:
     """What `Scaling` has of loads from memory beside a multicast where there are none."""
-    models, most = len(multicast_s), multicast_s.shape[2]
+    groups, most = len(multicast_s), multicast_s.shape[2]
     return {
-        "memory_first": np.zeros(models, np.int64),
-        "local_s": np.zeros((models, most, most)),
-        "local_piped_s": np.full((models, most, most), np.inf),
-        "local_with": np.full((models, most, most), -1),
-        "hosts_send": np.zeros(models, np.int64),
+        "memory_first": np.zeros(groups, np.int64),
+        "local_s": np.zeros((groups, most, most)),
+        "local_piped_s": np.full((groups, most, most), np.inf),
+        "local_with": np.full((groups, most, most), -1),
+        "hosts_send": np.zeros(groups, np.int64),
         "pinned": np.zeros((hosts, models), np.int64),
     }
 

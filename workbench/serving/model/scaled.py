@@ -15,8 +15,9 @@ group M + m decodes for it. Decisions are made group after group. With roles the
   memory; when all have, each has a load of tier *resident*, all in one operation without sources, and they come up one
   by one at the same instant. Warm rows of other models are displaced as ever.
 - Whenever a row comes up, or a place fails, the router hands out and then hands on for the model.
-- A row that drains is warm when it also has no KV that is still to be sent. When a place fails, transfers from and to
-  it are cancelled first, as in a cluster that keeps its size.
+- A row that drains is warm when it also has no KV that is still to be sent: behind all ends of steps of that instant,
+  if a tick of the same instant has not brought it back and its place has not failed. When a place fails, transfers
+  from and to it are cancelled first, as in a cluster that keeps its size.
 - Nothing will happen of itself on a row that computes prompts if nobody runs there and the blocks of the first in its
   queue are not free.
 - Any row of the model that is up, drains or is warm is a source of a multicast, whatever its role. Rows with roles form

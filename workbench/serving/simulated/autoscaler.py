@@ -1,11 +1,12 @@
-"""The autoscaler: at every tick it looks at each model, decides how many rows there shall be, and starts or drains."""
+"""The autoscaler: at every tick it looks at each group, decides how many rows there shall be, and starts or drains."""
 
 from collections import deque
 from collections.abc import Callable
 
 from workbench.queueing.simulated.clock import Clock
 from workbench.serving.model.scaled import DRAINING, EMPTY, PIPED, STARTING, UP, WARM, Scaling
-from workbench.serving.policy.scaling import decide
+from workbench.serving.policy.scalers import ROLES
+from workbench.serving.policy.scaling import decide, decide_role
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.fleet_log import FleetLog
 from workbench.serving.simulated.router import Router
@@ -23,15 +24,16 @@ class Autoscaler:
     ):  # fmt: skip
         self.fleet, self.weights, self.router, self.log, self.clock = fleet, weights, router, log, clock
         self.priority, self.tick_s = priority, float(given.tick_s)
-        self.models = range(len(given.kind))
+        self.groups, self.models = range(len(given.kind)), len(given.bytes)
+        self.lines = [*router.lines[: self.models], *router.decode_lines[: self.models]]
         self.kind, self.par = given.kind.tolist(), given.par
         self.bounds = list(zip(given.min_rows.tolist(), given.max_rows.tolist(), strict=True))
         self.down_step = given.down_step.tolist()
         up_ticks, down_ticks = given.up_ticks.tolist(), given.down_ticks.tolist()
         self.windows = [Windows(*ticks) for ticks in zip(up_ticks, down_ticks, strict=True)]
         delay = int(given.scrape_ticks)
-        self.seen = deque([[Signals()] * len(self.models)] * delay, maxlen=delay + 1)  # the oldest is what is acted on
-        self.counted = [0] * len(self.models)  # arrivals up to the last tick
+        self.seen = deque([[Signals()] * len(self.groups)] * delay, maxlen=delay + 1)  # the oldest is what is acted on
+        self.counted = [0] * len(self.groups)  # arrivals up to the last tick
         self.patience = delay + max(up_ticks) + max(down_ticks) + 1
 
     def live(self, all_done: Callable[[], bool], nothing_to_come: Callable[[], bool]):
@@ -53,64 +55,90 @@ class Autoscaler:
             quiet = quiet + 1 if still else 0
 
     def _tick(self) -> None:
-        met = self.router.met
-        self.seen.append(
-            [signals(model, self.router, self.fleet, met[model] - self.counted[model]) for model in self.models]
-        )
-        self.counted = list(met)
-        for model, seen in enumerate(self.seen[0]):
-            self._settle(model, seen)
+        looks = zip(self.groups, self.lines, self.counted, strict=False)
+        self.seen.append([signals(group, line, self.fleet, line.met - before) for group, line, before in looks])
+        self.counted = [line.met for line in self.lines]
+        for group in self.groups:
+            self._settle(group, self.seen[0])
 
-    def _settle(self, model: int, seen: Signals) -> None:
-        """Decide for one model, and do it."""
-        starting = len(self.fleet.of(model, STARTING, PIPED))
-        n = starting + len(self.fleet.of(model, UP))
-        wanted = int(decide(self.kind[model], self.par[model], *seen, n, starting, self.tick_s))
-        least, most = self.bounds[model]
-        want = self.windows[model].settle(max(least, min(wanted, most)), n)
-        self.log.decided(model, want, n)
+    def _settle(self, group: int, seen: list[Signals]) -> None:
+        """Decide for one group, and do it."""
+        starting = len(self.fleet.of(group, STARTING, PIPED))
+        n = starting + len(self.fleet.of(group, UP))
+        kind, par = self.kind[group], self.par[group]
+        if kind == ROLES:
+            wanted = self._wanted_of_role(group, seen, n)
+        else:
+            wanted = int(decide(kind, par, *seen[group][:5], n, starting, self.tick_s))
+        least, most = self.bounds[group]
+        want = self.windows[group].settle(max(least, min(wanted, most)), n)
+        self.log.decided(group, want, n)
         if want > n:
-            self._grow(model, want - n)
+            self._grow(group, want - n)
         elif want < n:
-            self._shrink(model, min(n - want, self.down_step[model]))
+            self._shrink(group, min(n - want, self.down_step[group]))
 
-    def _shrink(self, model: int, count: int) -> None:
+    def _wanted_of_role(self, group: int, seen: list[Signals], n: int) -> int:
+        """By the load of both roles of the group's model."""
+        decodes = group >= self.models
+        first, second = group % self.models, group % self.models + self.models
+        decoders = len(self.fleet.of(second, STARTING, UP))
+        prompts, blocks = seen[first], seen[first].blocks + seen[second].blocks
+        return int(decide_role(decodes, self.par[group], prompts.prompt_tokens, prompts.stored, blocks, n, decoders))
+
+    def _shrink(self, group: int, count: int) -> None:
         """Rows with the fewest requests drain, of equals the last one."""
-        rows = self.fleet.of(model, UP)
+        rows = self.fleet.of(group, UP)
         rows.sort(key=lambda row: (row.instance.outstanding, -row.index))
         for row in rows[:count]:
             self.fleet.drain(row)
 
-    def _grow(self, model: int, count: int) -> None:
-        """Rows that drain or are warm come back first; the rest starts where there is room."""
-        draining = self.fleet.of(model, DRAINING)
+    def _grow(self, group: int, count: int) -> None:
+        """Rows that drain or are warm come back first, then those of the other role; the rest starts where there is
+        room."""
+        draining = self.fleet.of(group, DRAINING)
         draining.sort(key=lambda row: (row.instance.blocks.in_use, row.index))
-        revived = [*draining, *self.fleet.of(model, WARM)][:count]
+        revived = [*draining, *self.fleet.of(group, WARM)][:count]
         for row in revived:
             self.fleet.come_up(row)
         count -= len(revived)
+        count -= self._change_roles(group, count)
         if not count:
             return
-        cached = [cache.has(model) for cache in self.fleet.caches]
-        rows = self._take_free(model, count, cached)
-        rows += self._take_from_others(model, count - len(rows))
+        cached = [cache.has(group % self.models) for cache in self.fleet.caches]
+        rows = self._take_free(group, count, cached)
+        rows += self._take_from_others(group, count - len(rows))
         if rows:
-            self.weights.begin(model, rows, [cached[row.host] for row in rows])
+            self.weights.begin(group, rows, [cached[row.host] for row in rows])
 
-    def _take_free(self, model: int, count: int, cached: list[bool]) -> list[Row]:
+    def _change_roles(self, group: int, count: int) -> int:
+        """Rows of the model's other role that are warm give their places; how many."""
+        pairs = self._idle(group, lambda row: row.model == group % self.models)[:count]
+        for old, new in pairs:
+            self.fleet.change_role(old, new)
+        if pairs:
+            self.weights.begin_resident(group, [new for _, new in pairs])
+        return len(pairs)
+
+    def _take_free(self, group: int, count: int, cached: list[bool]) -> list[Row]:
         """Free places, those first whose host has the weights in its memory."""
-        rows = [row for row in self.fleet.of(model, EMPTY) if self.fleet.free(row.place)]
+        rows = [row for row in self.fleet.of(group, EMPTY) if self.fleet.free(row.place)]
         rows = sorted(rows, key=lambda row: (not cached[row.host], row.index))[:count]
         for row in rows:
             self.fleet.take(row)
         return rows
 
-    def _take_from_others(self, model: int, count: int) -> list[Row]:
-        """Places of other models' warm rows that nothing reads, the one first that is warm for the longest time."""
-        own = {row.place: row for row in self.fleet.of(model, EMPTY)}
+    def _take_from_others(self, group: int, count: int) -> list[Row]:
+        """Places of other models' warm rows."""
+        pairs = self._idle(group, lambda row: row.model != group % self.models)[:count]
+        for old, new in pairs:
+            self.fleet.leave(old)
+            self.fleet.take(new)
+        return [new for _, new in pairs]
+
+    def _idle(self, group: int, wanted: Callable[[Row], bool]) -> list[tuple[Row, Row]]:
+        """Warm rows that nothing reads, the one first that is warm for the longest time, and the group's own there."""
+        own = {row.place: row for row in self.fleet.of(group, EMPTY)}
         idle = [row for row in self.fleet.rows if row.state == WARM and not row.uses and row.place in own]
         idle.sort(key=lambda row: (row.warm_since_s, row.index))
-        for row in idle[:count]:
-            self.fleet.leave(row)
-            self.fleet.take(own[row.place])
-        return [own[row.place] for row in idle[:count]]
+        return [(row, own[row.place]) for row in idle if wanted(row)]

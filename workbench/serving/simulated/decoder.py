@@ -41,6 +41,7 @@ class Decoder(Instance):
         self.coming.remove(request)
         self.blocks.take_back(request)
         self.wake()
+        self._tell_if_emptied()
 
     def land(self, request: Request) -> None:
         """The KV of a request is there: it takes part in the next step."""

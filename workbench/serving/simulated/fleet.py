@@ -18,7 +18,7 @@ class Fleet:
     def __init__(
         self, rows: list[Row], keep_s: list[float], router: Router, clock: Clock, instants: Instants, log: FleetLog
     ):  # fmt: skip
-        """Rows that are up are alive at once; a warm row of each model lasts `keep_s`."""
+        """Rows that are up are alive at once; a warm row of each group lasts `keep_s`."""
         self.rows, self.keep_s = rows, keep_s
         self.router, self.clock, self.instants, self.log = router, clock, instants, log
         self.caches: list[HostCache] = []  # by host; they ask this fleet what it holds
@@ -29,9 +29,15 @@ class Fleet:
             if row.state == UP:
                 row.instance.recover(router)
 
-    def of(self, model: int, *states: int) -> list[Row]:
-        """The rows of a model that are in one of some states, by index."""
-        return [row for row in self.rows if row.model == model and row.state in states]
+    def of(self, group: int, *states: int) -> list[Row]:
+        """The rows of a group that are in one of some states, by index."""
+        return [row for row in self.rows if row.group == group and row.state in states]
+
+    def readable(self, model: int) -> list[Row]:
+        """The rows, in whatever role, that have all weights of a model, by index."""
+        groups = {row.group for row in self.rows if row.model == model}
+        rows = [row for group in groups for row in self.of(group, UP, DRAINING, WARM)]
+        return sorted(rows, key=lambda row: row.index)
 
     def free(self, place: int) -> bool:
         """Whether all rows of a place are empty."""
@@ -45,7 +51,7 @@ class Fleet:
         """Whether nothing here will happen of itself: no load, no step, no end of a warm row's time."""
         return not any(
             row.state in (STARTING, PIPED)
-            or row.instance.outstanding
+            or not row.instance.at_rest
             or (row.state == WARM and isfinite(row.warm_until_s))
             for row in self.rows
         )
@@ -63,6 +69,7 @@ class Fleet:
             row.instance.recover(self.router)
         self._become(row, UP)
         self.router.hand_out(row.model)
+        self.router.hand_on(row.model)
 
     def join_pipeline(self, row: Row, load: Load) -> None:
         """A row whose `load` is still coming takes requests as a member of a pipeline."""
@@ -79,19 +86,25 @@ class Fleet:
 
     def drain(self, row: Row) -> None:
         """A row takes no more requests."""
-        if row.instance.outstanding:
+        if row.instance.in_use:
             self._become(row, DRAINING)
         else:
             self._cool(row)
 
     def _emptied(self, row: Row) -> None:
-        """The last request of a row that drains is done; it is warm when all steps of this instant have ended."""
-        self.clock.at(self.clock.now, self.instants.drained + row.index).callbacks.append(lambda _: self._cool(row))
+        """The last request of a row that drains is gone; it is warm when all steps of this instant have ended, if it
+        still drains then."""
+
+        def cool(_) -> None:
+            if row.state == DRAINING:
+                self._cool(row)
+
+        self.clock.at(self.clock.now, self.instants.drained + row.index).callbacks.append(cool)
 
     def _cool(self, row: Row) -> None:
         """A row has no work and takes none: it is warm, and empty when it was that for long enough."""
         self._become(row, WARM)
-        row.warm_until_s = self.clock.now + self.keep_s[row.model]
+        row.warm_until_s = self.clock.now + self.keep_s[row.group]
         row.warm_since_s = self.clock.now
         if row.warm_until_s > self.clock.now:
             self._expect_end(row, row.warm_until_s)
@@ -122,6 +135,13 @@ class Fleet:
         self._become(row, EMPTY)
         cache.trim()
 
+    def change_role(self, old: Row, new: Row) -> None:
+        """A warm row gives its place to the other one of its model there, whose weights these are."""
+        old.instance.load = None
+        old.instance.prefixes.clear()
+        self._become(old, EMPTY)
+        self._become(new, STARTING)
+
     def fail(self, place: int) -> Row | None:
         """All rows of a place are dead, and requests there go back to the router; returns the row that held it."""
         rows = self.places[place]
@@ -131,6 +151,8 @@ class Fleet:
         if holder:
             self.caches[holder.host].trim()
             holder.instance.load = None
+            if self.router.migrations:
+                self.router.migrations.stop(holder.instance)
             self.router.meet_again(holder.instance.fail(), holder.model)
         return holder
 

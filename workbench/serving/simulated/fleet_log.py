@@ -17,6 +17,6 @@ class FleetLog:
         """A row has another state now."""
         self.states.append((self.clock.now, row, state))
 
-    def decided(self, model: int, want: int, n: int) -> None:
-        """A model that has `n` rows up or starting shall have `want`."""
-        self.ticks.append((self.clock.now, model, want, n))
+    def decided(self, group: int, want: int, n: int) -> None:
+        """A group that has `n` rows up or starting shall have `want`."""
+        self.ticks.append((self.clock.now, group, want, n))

@@ -85,6 +85,16 @@ class Instance:
         return len(self.queue) + len(self.running)
 
     @property
+    def in_use(self) -> bool:
+        """Whether any request has work or KV here."""
+        return bool(self.outstanding)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing will happen here of itself."""
+        return not self.outstanding
+
+    @property
     def requests(self) -> list[Request]:
         """Those that are outstanding."""
         return [*self.running, *self.queue]
@@ -135,9 +145,13 @@ class Instance:
                     return
                 if self._end(self.step):
                     self.router.call()
-                    if not (self.up or self.outstanding):
-                        self.emptied()
+                    self._tell_if_emptied()
                 joinable = self.awaits_others or bool(line)
+
+    def _tell_if_emptied(self) -> None:
+        """Somebody has gone from here."""
+        if not (self.up or self.in_use):
+            self.emptied()
 
     def _start(self) -> Step | None:
         """Blocks for those that go on, newcomers if all of these got theirs, and the step that follows, if any."""
@@ -172,7 +186,7 @@ class Instance:
         """
         while self.queue:
             request = self.queue[0]
-            blocks = self.blocks.holding(request.most_stored if self.reserve else request.need)
+            blocks = self._newcomer_blocks(request)
             if len(self.running) < self.slots and blocks <= self.blocks.free:
                 self.blocks.give(request, blocks)
                 join_last(self.running, self.queue.popleft())
@@ -183,6 +197,10 @@ class Instance:
                 self._evict()
             else:
                 return
+
+    def _newcomer_blocks(self, request: Request) -> int:
+        """Blocks that a request takes on admission."""
+        return self.blocks.holding(request.most_stored if self.reserve else request.need)
 
     def _end(self, step: Step) -> bool:
         """Tokens are stored and made; True if a request is done with that."""

@@ -1,4 +1,4 @@
-"""Rows of one model that start together, and the rows that they read from."""
+"""Rows of one group that start together, and the rows that they read from."""
 
 from workbench.serving.model.scaled import PIPED
 from workbench.serving.simulated.load import Load
@@ -8,8 +8,8 @@ from workbench.serving.simulated.row import Row
 class Operation:
     """The loads that are still on their way, and the sources that are still alive (of a multicast only)."""
 
-    def __init__(self, number: int, model: int, sources: list[Row]):
-        self.number, self.model, self.sources = number, model, list(sources)
+    def __init__(self, number: int, group: int, sources: list[Row]):
+        self.number, self.group, self.sources = number, group, list(sources)
         self.loads: list[Load] = []
         self.broken: set[int] = set()  # numbers of pipelines that lost a member
         for row in sources:

@@ -17,10 +17,20 @@ class Prefiller(Instance):
         super().__init__(*args)
         self.leaving: dict[Request, int] = {}  # blocks of each, in the order in which their prompts were done
 
+    @property
+    def in_use(self) -> bool:
+        return bool(self.outstanding or self.leaving)
+
+    @property
+    def at_rest(self) -> bool:
+        waits = bool(self.queue) and self._newcomer_blocks(self.queue[0]) > self.blocks.free
+        return not self.running and (waits or not self.queue)
+
     def let_go(self, request: Request) -> None:
         """Another instance has the KV of a request."""
         self.blocks.free += self.leaving.pop(request)
         self.wake()
+        self._tell_if_emptied()
 
     def _end(self, step: Step) -> bool:
         done = super()._end(step)

@@ -23,6 +23,7 @@ class Line(deque):
     def __init__(self, places: Iterable[Instance]):
         super().__init__()
         self.places, self.turn = list(places), 0
+        self.met = 0  # requests that came here, those not counted that a failure threw out
 
     def fits(self, request: Request) -> bool:
         """Whether some instance could serve a request to its end; also where there are none to be waited for."""
@@ -49,13 +50,12 @@ class Router:
         self.decode_lines = [Line(place for place in mine if place.role == DECODE) for mine in places]
         self.migrations: Migrations | None = None  # by which those in decode lines go on
         self.called = False
-        self.met = [0] * models  # arrivals that were not rejected
 
     def meet(self, request: Request) -> None:
         """A request arrives: it is rejected, or joins the line of its model."""
         lines = (self.lines[request.model], self.decode_lines[request.model])
         if lines[0].places and all(line.fits(request) for line in lines):
-            self.met[request.model] += 1
+            lines[0].met += 1
             join_last(self.lines[request.model], request)
             self.hand_out(request.model)
         else:
@@ -71,7 +71,9 @@ class Router:
 
     def pass_on(self, request: Request) -> None:
         """A request whose prompt is computed waits for an instance that decodes."""
-        join_last(self.decode_lines[request.model], request)
+        line = self.decode_lines[request.model]
+        line.met += 1
+        join_last(line, request)
 
     def call(self) -> None:
         """Hand out once, when all steps that end at this instant have ended."""

@@ -11,10 +11,12 @@ class Row:
     are still on their way. One that drains finishes those it has, and is warm then: without work, its weights there.
     """
 
-    __slots__ = ("host", "instance", "piped_form", "place", "state", "uses", "warm_since_s", "warm_until_s")
+    __slots__ = ("group", "host", "instance", "piped_form", "place", "state", "uses", "warm_since_s", "warm_until_s")
 
-    def __init__(self, instance: Instance, place: int, host: int, state: int, piped_form: list[list[float]]):
-        self.instance, self.place, self.host, self.state = instance, place, host, state
+    def __init__(
+        self, instance: Instance, group: int, place: int, host: int, state: int, piped_form: list[list[float]]
+    ):  # fmt: skip
+        self.instance, self.group, self.place, self.host, self.state = instance, group, place, host, state
         self.piped_form = piped_form
         self.warm_since_s = self.warm_until_s = 0.0  # these mean something only while the row is warm
         self.uses = 0  # operations that read its weights

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
+from workbench.serving.model.lowered import DECODE
 from workbench.serving.model.scaled import LOAD_COLUMNS, STATE_COLUMNS, TICK_COLUMNS, Scaling
 from workbench.serving.simulated.autoscaler import Autoscaler
 from workbench.serving.simulated.fleet import Fleet
@@ -22,8 +23,10 @@ class Scaled:
 
     def __init__(self, given: Scaling, instances: list[Instance], router: Router, clock: Clock, instants: Instants):
         self.clock, self.log = clock, FleetLog(clock)
+        models = len(given.bytes)
+        groups = [instance.model + models * (instance.role == DECODE) for instance in instances]
         columns = (given.place.tolist(), given.host.tolist(), given.start_state.tolist(), given.piped_form.tolist())
-        rows = [Row(*row) for row in zip(instances, *columns, strict=True)]
+        rows = [Row(*row) for row in zip(instances, groups, *columns, strict=True)]
         self.fleet = Fleet(rows, given.keep_s.tolist(), router, clock, instants, self.log)
         self.fleet.caches += [self._cache(given, host) for host in range(len(given.cache_bytes))]
         self.weights = Weights(given, self.fleet, clock, instants, self.log)

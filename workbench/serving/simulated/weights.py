@@ -1,7 +1,7 @@
 """How weights come to rows that start: from nowhere, in a given time, from the host's memory, its SSD, other rows."""
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.scaled import DRAINING, UP, WARM, Scaling
+from workbench.serving.model.scaled import Scaling
 from workbench.serving.policy.scalers import (
     ALL_CACHED,
     DRAM_TIER,
@@ -11,6 +11,7 @@ from workbench.serving.policy.scalers import (
     IDEAL_TIER,
     MULTICAST,
     MULTICAST_TIER,
+    RESIDENT_TIER,
     SSD_TIER,
 )
 from workbench.serving.simulated.fleet import Fleet
@@ -42,15 +43,21 @@ class Weights:
         self.operations: dict[int, Operation] = {}  # those that run, by number
         self.coming: dict[Row, Load] = {}
 
-    def begin(self, model: int, rows: list[Row], cached: list[bool]) -> None:
-        """Rows of a model have just taken their places; those whose weights take no time come up at once.
+    def begin_resident(self, group: int, rows: list[Row]) -> None:
+        """Rows of a group have just taken the places of others, with their weights: they come up at once."""
+        operation = self._operation(group, [])
+        for load in [self._load(row, RESIDENT_TIER, operation, 0) for row in rows]:
+            self._complete(load)
+
+    def begin(self, group: int, rows: list[Row], cached: list[bool]) -> None:
+        """Rows of a group have just taken their places; those whose weights take no time come up at once.
 
         Parameters:
-            model: number.
+            group: number.
             rows: in the order chosen.
             cached: whether the host of each had the weights in its memory before.
         """
-        for load, ready_s in self._start(model, rows, cached):
+        for load, ready_s in self._start(group, rows, cached):
             if ready_s <= self.clock.now:
                 self._complete(load)
             else:
@@ -67,43 +74,43 @@ class Weights:
             if operation.lose_source(row):
                 self._begin_again(operation)
 
-    def _start(self, model: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
+    def _start(self, group: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
         """Loads of rows, with the time at which each is ready; reads from SSD are on their way and left out."""
-        if self.source[model] != MULTICAST:
-            return self._start_tiers(model, rows, cached)
-        found = []
-        if self.memory_first[model]:
+        if self.source[group] != MULTICAST:
+            return self._start_tiers(group, rows, cached)
+        found, model = [], rows[0].model
+        if self.memory_first[group]:
             warm = [row for row, hit in zip(rows, cached, strict=True) if hit]
-            found += self._start_groups(model, warm, [], 0)
+            found += self._start_batches(group, warm, [], 0)
             rows = [row for row in rows if row not in warm]
             cached = [False] * len(rows)
-        sources = self.fleet.of(model, UP, DRAINING, WARM)
+        sources = self.fleet.readable(model)
         senders = len(sources)
-        if not sources and self.hosts_send[model]:
+        if not sources and self.hosts_send[group]:
             senders = sum(cache.has(model) for cache in self.fleet.caches)
         if senders:
-            return found + self._start_groups(model, rows, sources, senders)
-        return found + (self._start_tiers(model, rows, cached) if rows else [])
+            return found + self._start_batches(group, rows, sources, senders)
+        return found + (self._start_tiers(group, rows, cached) if rows else [])
 
-    def _start_groups(self, model: int, rows: list[Row], sources: list[Row], senders: int) -> list[tuple[Load, float]]:
+    def _start_batches(self, group: int, rows: list[Row], sources: list[Row], senders: int) -> list[tuple[Load, float]]:
         """Operations of as many rows as one has room for."""
         most = self.multicast_s.shape[2]
-        groups = [rows[first : first + most] for first in range(0, len(rows), most)]
-        return [pair for group in groups for pair in self._start_together(model, group, sources, senders)]
+        batches = [rows[first : first + most] for first in range(0, len(rows), most)]
+        return [pair for batch in batches for pair in self._start_together(group, batch, sources, senders)]
 
     def _start_together(
-        self, model: int, rows: list[Row], sources: list[Row], senders: int
+        self, group: int, rows: list[Row], sources: list[Row], senders: int
     ) -> list[tuple[Load, float]]:
         """One operation: a multicast from `senders`, or without any the loads of rows from their hosts' memories."""
-        operation, now_s = self._operation(model, sources), self.clock.now + self.control_s[model]
+        operation, now_s = self._operation(group, sources), self.clock.now + self.control_s[group]
         if senders:
             tier, tables = MULTICAST_TIER, (self.multicast_s, self.piped_s, self.piped_with)
-            entry = model, min(senders, self.multicast_s.shape[1]) - 1, len(rows) - 1, slice(len(rows))
+            entry = group, min(senders, self.multicast_s.shape[1]) - 1, len(rows) - 1, slice(len(rows))
         else:
             tier, tables = DRAM_TIER, (self.local_s, self.local_piped_s, self.local_with)
-            entry = model, len(rows) - 1, slice(len(rows))
+            entry = group, len(rows) - 1, slice(len(rows))
         alone_s, piped_s, pipelines = (table[entry].tolist() for table in tables)
-        if self.switch_whole[model]:
+        if self.switch_whole[group]:
             alone_s = [max(alone_s)] * len(rows)
         loads = [self._load(row, tier, operation, senders) for row in rows]
         for k, load in enumerate(loads):
@@ -112,32 +119,32 @@ class Weights:
                 self._expect_pipeline(load, now_s + piped_s[k])
         return [(load, now_s + alone_s[k]) for k, load in enumerate(loads)]
 
-    def _start_tiers(self, model: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
-        operation, loads = self._operation(model, []), []
+    def _start_tiers(self, group: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
+        operation, loads = self._operation(group, []), []
         for row, hit in zip(rows, cached, strict=True):
-            tier, load_s = self._tier(model, row, hit)
+            tier, load_s = self._tier(row, hit)
             load = self._load(row, tier, operation, 0)
             if tier == SSD_TIER:
-                self.ssds[row.host].start(load, self.size[model])
+                self.ssds[row.host].start(load, self.size[row.model])
             elif tier == IDEAL_TIER:
                 loads.append((load, self.clock.now))
             else:
-                loads.append((load, self.clock.now + self.control_s[model] + load_s))
+                loads.append((load, self.clock.now + self.control_s[group] + load_s))
         return loads
 
-    def _tier(self, model: int, row: Row, cached: bool) -> tuple[int, float]:
+    def _tier(self, row: Row, cached: bool) -> tuple[int, float]:
         """Where the weights of a row come from if from no other row, and how long that takes where it is known."""
-        source = self.source[model]
+        source = self.source[row.group]
         if source == IDEAL:
             return IDEAL_TIER, 0.0
         if source == FIXED:
-            return FIXED_TIER, self.fixed_s[model]
+            return FIXED_TIER, self.fixed_s[row.group]
         if cached or source == ALL_CACHED:
             return DRAM_TIER, self.dram_s[row.index]
         return SSD_TIER, 0.0
 
-    def _operation(self, model: int, sources: list[Row]) -> Operation:
-        operation = self.operations[self.begun] = Operation(self.begun, model, sources)
+    def _operation(self, group: int, sources: list[Row]) -> Operation:
+        operation = self.operations[self.begun] = Operation(self.begun, group, sources)
         self.begun += 1
         return operation
 
@@ -172,9 +179,8 @@ class Weights:
 
     def _was_read(self, load: Load) -> None:
         """The SSD has read all of a load: the host caches it, and the engine starts."""
-        model = load.row.model
-        self.fleet.caches[load.row.host].put(model)
-        self._expect(load, self.clock.now + self.control_s[model])
+        self.fleet.caches[load.row.host].put(load.row.model)
+        self._expect(load, self.clock.now + self.control_s[load.row.group])
 
     def _complete(self, load: Load) -> None:
         row = load.row
@@ -200,6 +206,6 @@ class Weights:
             self.fleet.leave_pipeline(row)
         del self.operations[operation.number]
         rows = [load.row for load in operation.loads]
-        cached = [self.fleet.caches[row.host].has(operation.model) for row in rows]
-        for load, ready_s in self._start(operation.model, rows, cached):
+        cached = [self.fleet.caches[row.host].has(row.model) for row in rows]
+        for load, ready_s in self._start(operation.group, rows, cached):
             self._expect(load, ready_s)

@@ -161,8 +161,8 @@ def is_compiled(name: str) -> bool:
     return bool(_KERNELS[name].signatures) or (isinstance(cache, _Cache) and bool(cache._cache_file._load_index()))
 
 
-def source_key(file: str | Path) -> str:
-    """Hash of a workbench file and of all workbench files it imports, transitively (hex, 16 characters)."""
+def sources(file: str | Path) -> dict[Path, bytes]:
+    """A workbench file and all workbench files it imports, transitively, each with a hash of what stands in it."""
     seen: dict[Path, bytes] = {}
     waiting = [Path(file).resolve()]
     while waiting:
@@ -172,6 +172,12 @@ def source_key(file: str | Path) -> str:
         status = path.stat()
         seen[path], imports = _digest_and_imports(path, status.st_mtime_ns, status.st_size)
         waiting += imports
+    return seen
+
+
+def source_key(file: str | Path) -> str:
+    """Hash of a workbench file and of all workbench files it imports, transitively (hex, 16 characters)."""
+    seen = sources(file)
     versions = f"{version('numba')} {version('numpy')} {sys.version} {platform.machine()}"
     total = hashlib.sha256(f"{versions} bounds checked: {bool(config.BOUNDSCHECK)}".encode())
     for path in sorted(seen):

@@ -1,6 +1,8 @@
 """Where facts, traces and caches live, and how a file is written so that a killed run leaves the old one."""
 
+import errno
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -90,20 +92,40 @@ def aside(path: Path) -> Path:
 
 
 @contextmanager
+def room_in(folder: Path) -> Iterator[None]:
+    """Writing into a folder: a disk that is full, or a file larger than may be, becomes one sentence.
+
+    Raises:
+        UserError: nothing more can be written there.
+    """
+    try:
+        yield
+    except Exception as error:  # polars tells the system's number in its text alone
+        told = re.search(r"\(os error (\d+)\)", str(error))
+        number = int(told[1]) if told else getattr(error, "errno", None)
+        if number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise UserError(
+            f"{folder} takes no more ({os.strerror(number)}); make room or choose another folder, then write it again."
+        ) from None
+
+
+@contextmanager
 def folder_atomic(path: Path) -> Iterator[Path]:
     """A new, empty folder next to a path, to be filled; it takes the path's place whole at the end, or not at all.
 
     A run that is killed between the two renames leaves the earlier folder whole, at `aside(path)`.
 
     Raises:
-        UserError: nothing can be written there.
+        UserError: nothing can be written there, or not all of it.
     """
     try:
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=make_folder(path.parent)))
     except OSError as error:
         raise _unwritable(path.parent, error) from None
     try:
-        yield beside
+        with room_in(path.parent):
+            yield beside
         beside.chmod(0o755)
         _take_place(beside, path)
     except BaseException:
@@ -138,7 +160,7 @@ def write_atomic(path: str | Path, write: bytes | str | Callable[[Path], object]
         write: the content, or a function that is given a temporary path in the same folder and fills it.
 
     Raises:
-        UserError: the folder cannot be made or written to.
+        UserError: the folder cannot be made or written to, or not all of it can.
     """
     path = Path(path)
     make_folder(path.parent)
@@ -149,10 +171,11 @@ def write_atomic(path: str | Path, write: bytes | str | Callable[[Path], object]
     except OSError as error:
         raise _unwritable(path.parent, error) from None
     try:
-        if callable(write):
-            write(temporary)
-        else:
-            temporary.write_bytes(write.encode() if isinstance(write, str) else write)
+        with room_in(path.parent):
+            if callable(write):
+                write(temporary)
+            else:
+                temporary.write_bytes(write.encode() if isinstance(write, str) else write)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):

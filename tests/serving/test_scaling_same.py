@@ -68,12 +68,13 @@ STATE_CHANGES = [
     (EMPTY, STARTING), (EMPTY, DEAD), (STARTING, UP), (STARTING, DEAD), (UP, DRAINING), (UP, WARM), (UP, DEAD),
     (DRAINING, UP), (DRAINING, WARM), (DRAINING, DEAD), (WARM, UP), (WARM, EMPTY), (WARM, DEAD), (DEAD, EMPTY),
 ]  # fmt: skip
-RULES = [name for name in SCALERS if name != "roles"]
-TIERS = [name for name in TIERS_BY_NUMBER if name != "resident"]
+WITH_NETWORKS = {"roles", "chains", "resident", "chain", "near"}
+RULES = [name for name in SCALERS if name not in WITH_NETWORKS]
+TIERS = [name for name in TIERS_BY_NUMBER if name not in WITH_NETWORKS]
 WANTED = [
     *STATE_CHANGES, *RULES, *("less " + name for name in RULES if name != "none"),
-    *("from " + name for name in SOURCES), *TIERS, "several sources", "lost", "helped", "first token",
-    "loads at ticks", "ends of warm rows at ticks", "failures at ticks", "failures with loads", "arrivals at ticks",
+    *("from " + name for name in SOURCES if name not in WITH_NETWORKS), *TIERS, "several sources", "lost", "helped",
+    "first token", "loads at ticks", "ends of warm rows at ticks", "failures at ticks", "failures with loads", "arrivals at ticks",
     "steps at ticks", "steps with loads", "evicted from a cache", "expired in a cache", "stolen", "restarted",
     "restarted from another source", "freed late", "shared SSD",
 ]  # fmt: skip

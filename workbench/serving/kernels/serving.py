@@ -67,7 +67,7 @@ def serve(
     state = _state(requests, instances, models, jumps)
     router = _router(state, models if network is None else 2 * models, route)
     scaled = None if scaling is None else scaled_from(scaling, state)
-    links = None if network is None else links_from(*network)
+    links = None if network is None else links_from(*network[:4])
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))
     order = np.ascontiguousarray(order[np.isfinite(back_s[order])])

@@ -9,6 +9,7 @@ from workbench.serving.model.arrays import checked_forms, reals, right, wholes
 from workbench.serving.model.checking_scaling import checked_scaling
 from workbench.serving.model.lowered import COLOCATED, DECODE, PREFILL, Failures, Instances, Lowered, Network, Requests
 from workbench.serving.policy.routes import ROUTES
+from workbench.serving.policy.scalers import CHAINS
 
 MOST_TOKENS = 2**31 - 1
 MOST_MODELS = 1_000_000
@@ -33,7 +34,10 @@ def checked(lowered: Lowered) -> Lowered:
         raise InputError(f"is {lowered.route}", f"give one of 0 to {len(ROUTES) - 1}", field="route")
     if np.isnan(lowered.until_s):
         raise InputError("is NaN", "give a time, or infinity to run to the end", field="until_s")
-    network = _network(lowered.network, instances)
+    hosts = 0 if scaling is None else scaling.cache_bytes.size
+    network = _network(lowered.network, instances, hosts)
+    if network is None and scaling is not None:
+        right(scaling.source != CHAINS, "source", "give a network for weights that come by chains")
     return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network)
 
 
@@ -65,7 +69,7 @@ def _prefixes(given: Requests, n: int) -> dict:
     return {"prefix_at": prefix_at, "prefix": prefix, "prefix_tokens": tokens}
 
 
-def _network(given: Network | None, instances: Instances) -> Network | None:
+def _network(given: Network | None, instances: Instances, hosts: int) -> Network | None:
     """Links and KV sizes; needed if and only if instances have roles of their own."""
     roles, n = instances.role, instances.model.size
     if given is None:
@@ -85,7 +89,11 @@ def _network(given: Network | None, instances: Instances) -> Network | None:
     right(kv_bytes >= 0, "kv_bytes", "give bytes of 0 or more")
     if instances.model.max() >= kv_bytes.size:
         raise InputError(f"has {kv_bytes.size} numbers", "give one for every model", field="kv_bytes")
-    return Network(egress, ingress, not_negative(given.latency_s, "latency_s"), kv_bytes)
+    host_egress = np.full(hosts, np.inf)
+    if np.size(given.host_egress):
+        host_egress = reals(given.host_egress, "host_egress", (hosts,), endless=True)
+    right(host_egress > 0, "host_egress", "give rates above 0, or infinity")
+    return Network(egress, ingress, not_negative(given.latency_s, "latency_s"), kv_bytes, host_egress)
 
 
 def _instances(given: Instances) -> Instances:

@@ -74,6 +74,7 @@ def checked_scaling(given: Scaling, instances: Instances) -> Scaling:
         place=place, host=host, start_state=start_state, tick_s=positive(given.tick_s, "tick_s"),
         scrape_ticks=whole(given.scrape_ticks, "scrape_ticks", 0, MOST_TICKS), kind=kind, par=par, source=source,
         cached=cached, **counts, **times, **piped, **_local(given, hosts, groups, models, table[2]),
+        **_chains(given, groups),
     )  # fmt: skip
 
 
@@ -99,6 +100,20 @@ def _local(given: Scaling, hosts: int, groups: int, models: int, most: int) -> d
         right(found[name] <= 1, name, "give 0 or 1")
     numbered = np.isinf(found["local_piped_s"]) | (found["local_with"] >= 0)
     right(numbered, "local_with", "number the pipeline of every row that local_piped_s has")
+    return found
+
+
+def _chains(given: Scaling, groups: int) -> dict[str, np.ndarray]:
+    """The fields of weights that come by chains; empty ones become what changes nothing."""
+    found = {}
+    for name, usual, least in (("chains", 1, 1), ("decode_first", 0, 0)):
+        value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
+        found[name] = wholes(value, name, groups, least)
+    right(found["decode_first"] <= 1, "decode_first", "give 0 or 1")
+    for name, usual in (("lag_s", 0.0), ("near_s", np.inf)):
+        value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
+        found[name] = reals(value, name, (groups,), endless=name == "near_s")
+        right(found[name] >= 0, name, "give numbers of 0 or more")
     return found
 
 

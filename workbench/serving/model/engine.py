@@ -22,7 +22,10 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
     """
     lowered = checked(lowered)
     if lowered.scaling is not None and lowered.network is not None:
-        raise UserError("The compiled engine does not scale instances with roles yet; run it on SimPy.")
+        raise UserError(
+            "The compiled engine does not scale instances with roles, or with weights on their links, yet; "
+            "run it on SimPy."
+        )
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(*lowered, models, chooser, jumps)

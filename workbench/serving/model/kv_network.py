@@ -20,11 +20,12 @@ ROLES = {"colocated": COLOCATED, "prefill": PREFILL, "decode": DECODE}
 
 
 class Network(Asked):
-    """Links out of and into instances that send each other KV; transfers share them max-min fairly.
+    """Links out of and into instances that send each other KV, or weights by chains; all share them max-min fairly.
 
     Attributes:
         egress_bytes_per_s, ingress_bytes_per_s: of an instance: one number for all, or one for each group; infinity for
             a link that never binds.
+        host_egress_bytes_per_s: out of a host's memory, where that sends weights.
         latency_s: the least time that a transfer takes.
 
     >>> Network(egress_bytes_per_s=50e9, ingress_bytes_per_s=(25e9, 50e9)).latency_s
@@ -33,9 +34,10 @@ class Network(Asked):
 
     egress_bytes_per_s: float | tuple[float, ...] = math.inf
     ingress_bytes_per_s: float | tuple[float, ...] = math.inf
+    host_egress_bytes_per_s: float = math.inf
     latency_s: NotNegative = 0.0
 
-    @field_validator("egress_bytes_per_s", "ingress_bytes_per_s")
+    @field_validator("egress_bytes_per_s", "ingress_bytes_per_s", "host_egress_bytes_per_s")
     @classmethod
     def _rates(cls, given: float | tuple[float, ...]):
         for value in given if isinstance(given, tuple) else (given,):
@@ -45,27 +47,31 @@ class Network(Asked):
 
 
 def network_of(
-    given: Network | None, groups: Sequence["Group"], rows: Sequence[int], names: Sequence[str]
+    given: Network | None, groups: Sequence["Group"], rows: Sequence[int], names: Sequence[str], hosts: int
 ) -> lowered.Network | None:
-    """Links of every instance and KV of every model; None where all instances do both phases.
+    """Links of every instance and host, and KV of every model; None where nothing is sent over them.
 
     Parameters:
         given: as the scenario has it.
         groups: in the order of the rates of `given`.
         rows: the position in `groups` of each instance.
         names: of all models, in the order of their numbers.
+        hosts: of the pool, 0 without one.
 
     Raises:
         InputError: roles that do not go together, no network, no size of KV, or rates that are not one a group.
     """
     for model in dict.fromkeys(group.model for group in groups):
         _check_roles(model, {group.role for group in groups if group.model == model})
-    if all(group.role == "colocated" for group in groups):
+    sends_kv = any(group.role != "colocated" for group in groups)
+    if not sends_kv and all(group.start_up.weights.path != "chains" for group in groups):
         return None
     if given is None:
-        raise InputError("is missing, but KV is sent between instances", "add one to the scenario", field="network")
+        what = "KV is" if sends_kv else "weights are"
+        raise InputError(f"is missing, but {what} sent between instances", "add one to the scenario", field="network")
     rates = [_each(getattr(given, f"{way}_bytes_per_s"), way, groups, rows) for way in ("egress", "ingress")]
-    return lowered.Network(*rates, given.latency_s, np.array([_kv_bytes(name, groups) for name in names]))
+    kv_bytes = np.array([_kv_bytes(name, groups) for name in names])
+    return lowered.Network(*rates, given.latency_s, kv_bytes, np.full(hosts, given.host_egress_bytes_per_s))
 
 
 def _check_roles(model: str, roles: set[str]) -> None:

@@ -4,7 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.serving.model.scaled import LOAD_COLUMNS, STATE_COLUMNS, TICK_COLUMNS, Scaling
+from workbench.serving.model.scaled import (
+    CHAIN_COLUMNS,
+    HOP_COLUMNS,
+    LOAD_COLUMNS,
+    STATE_COLUMNS,
+    TICK_COLUMNS,
+    Scaling,
+)
 
 INSIDE, DONE, REJECTED = 0, 1, 2
 """What `Outcome.status` holds."""
@@ -98,18 +105,21 @@ FLOW_COLUMNS = ("start_s", "end_s", "request", "source", "target", "bytes")
 
 
 class Network(NamedTuple):
-    """What KV caches travel over, from instances that prefill to those that decode.
+    """What KV caches travel over, from instances that prefill to those that decode, and weights that come by chains.
 
     Attributes:
         egress, ingress: float64[N] bytes/s out of and into each instance, above 0, or infinity.
         latency_s: the least time that a transfer takes.
         kv_bytes: float64[M], bytes of one token's KV of each model.
+        host_egress: float64[H] bytes/s out of the memory of each host, with a pool; `checked` makes an empty one
+            infinite.
     """
 
     egress: np.ndarray
     ingress: np.ndarray
     latency_s: float
     kv_bytes: np.ndarray
+    host_egress: np.ndarray = np.empty(0)
 
 
 class Lowered(NamedTuple):
@@ -160,6 +170,9 @@ class Outcome(NamedTuple):
         prefill: int64[n], the instance that ended the request's latest prefill, -1 for none.
         flows: float64[k, 6], transfers of KV in order of start: start, end (NaN if cancelled or on its way), request,
             source, target, bytes.
+        chains: float64[k, 6], flows of weights in order of start: start, end (NaN if given up or on its way), when it
+            was over in whatever way (NaN if it was not), operation, source (a row, or N + the number of a host), bytes.
+        hops: float64[k, 2], the rows that each of these passes, in order: number of the flow, row.
     """
 
     status: np.ndarray
@@ -182,3 +195,5 @@ class Outcome(NamedTuple):
     cached: np.ndarray = np.empty(0, np.int64)
     prefill: np.ndarray = np.empty(0, np.int64)
     flows: np.ndarray = np.empty((0, len(FLOW_COLUMNS)))
+    chains: np.ndarray = np.empty((0, len(CHAIN_COLUMNS)))
+    hops: np.ndarray = np.empty((0, len(HOP_COLUMNS)))

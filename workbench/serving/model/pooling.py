@@ -87,6 +87,12 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         local_piped_s=local_piped_s,
         local_with=local_with,
         hosts_send=np.array([int(one.hosts_send) for one in weights]),
+        chains=np.array([one.chains for one in weights]),
+        lag_s=np.array([one.lag_s for one in weights]),
+        decode_first=np.array([int(one.decode_first) for one in weights]),
+        near_s=np.array(
+            [one.bytes / one.near_bytes_per_s if one.bytes and one.near_bytes_per_s else np.inf for one in weights]
+        ),
         pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in owned]).astype(np.int64),
     )
 

@@ -22,6 +22,33 @@ group M + m decodes for it. Decisions are made group after group. With roles the
   queue are not free.
 - Any row of the model that is up, drains or is warm is a source of a multicast, whatever its role. Rows with roles form
   no pipelines.
+
+Weights that come by *chains* travel over the ports of `workbench.serving.model.lowered.Network`, max-min fairly with KV
+and with each other. What rows of a group g that starts at one decision (or begins again) do, in the order chosen:
+
+- With *memory_first* those whose hosts have the weights load from there, as one operation of tier *dram*.
+- With a finite *near_s* those on a host where a row of the model is up, drains or is warm load from there, as one
+  operation a host, by number: tier *near*, with those rows as sources, ready after *near_s* and *control_s*.
+- All others are sent theirs. Senders are the rows of the model that are up, drain or are warm, without those that
+  compute prompts if *decode_first* is set and there are others; those first that the fewest operations read, then by
+  index. Where there are none, *hosts_send* lets hosts send that have the weights in memory, by number. Where there
+  are none either, rows load as by *tiers*.
+- Without a finite *near_s* there are k = min(*chains*, senders, rows) chains, each an operation with one source: chain
+  c has rows c, c + k, and so on. Its flow holds the egress of the source, the ingress of all its rows, and the egress
+  of all but the last one, and has all bytes to send. Chains begin one after the other, each with its loads and its
+  flow.
+- With a finite *near_s* there is one operation, a ring. Its nodes are hosts, by first appearance of their rows. There
+  are k = min(*chains*, senders, most rows of a host) flows, each with its own source and 1/k of the bytes; flow i
+  passes row i modulo n of the n rows of a node. Loads are in order of nodes.
+- When a flow ends (of a ring: the last one), its sources are read no more, and the weights of the rows at position h,
+  from 0, are there h x *lag_s* later. A row is ready *control_s* after that: (end + h lag_s) + control_s. Ends of flows
+  of KV and of weights come in one order, by time and then by start; of one instant before reads from SSD.
+- When a source fails, the flows that it has not sent whole are given up and the loads of its operation begin again.
+- When a row of a chain fails (also one that is up), those behind it whose weights are not there yet begin again as a
+  chain from the nearest row before it that is up, drains or is warm, else from the source, if that is a host or such
+  a row still, else as any rows that start. If the flow goes on, what is left is sent, as a new flow of the
+  operation, to the rows before it that still load. This flow starts first. When a row of a ring fails, all others whose
+  weights are not there yet begin again as any rows that start.
 """
 
 from typing import NamedTuple
@@ -37,7 +64,9 @@ LOAD_COLUMNS = (
     "start_s", "end_s", "row", "tier", "sources", "operation", "first_token_s", "helped", "piped_s",
 )  # fmt: skip
 TICK_COLUMNS = ("time_s", "group", "want", "have")
-"""Columns of the three tables that `Outcome` adds."""
+CHAIN_COLUMNS = ("start_s", "end_s", "stop_s", "operation", "source", "bytes")
+HOP_COLUMNS = ("flow", "row")
+"""Columns of the five tables that `Outcome` adds."""
 
 
 class Scaling(NamedTuple):
@@ -78,6 +107,11 @@ class Scaling(NamedTuple):
             seconds until it has all, until it serves as a member of a pipeline, and the number of that.
         hosts_send: int64[G], 1 lets hosts send what they have in memory where no row has the weights.
         pinned: int64[H, M], 1 where they never leave the memory, and are there at time 0.
+        chains: int64[G], with source *chains*: most flows of an operation, 1 or more.
+        lag_s: float64[G], by which the weights are later at each further row, or node, of a chain.
+        decode_first: int64[G], 1 lets rows that compute prompts send only where no others can.
+        near_s: float64[G], seconds of a load from a row on the same host; infinity where hosts have no fast network of
+            their own.
     """
 
     place: np.ndarray
@@ -114,3 +148,7 @@ class Scaling(NamedTuple):
     local_with: np.ndarray = np.empty(0)
     hosts_send: np.ndarray = np.empty(0)
     pinned: np.ndarray = np.empty(0)
+    chains: np.ndarray = np.empty(0)
+    lag_s: np.ndarray = np.empty(0)
+    decode_first: np.ndarray = np.empty(0)
+    near_s: np.ndarray = np.empty(0)

@@ -123,7 +123,7 @@ class Scenario(Asked):
         failures: in any order; one at a time on each instance.
         until_s: when the clock stops; infinity to run until all is done.
         pool: where instances come and go; None where those of the groups are all there are.
-        network: what KV is sent over; needed where groups have roles.
+        network: what KV is sent over, and weights that come by chains; needed where groups have roles or such weights.
     """
 
     groups: tuple[Group, ...] = Field(min_length=1)
@@ -189,6 +189,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     for column in ("model", "arrival_s", "prompt_tokens", "output_tokens"):
         if column not in table.columns:
             raise InputError("is missing from the requests", f"add a column {column}", field=column)
+    hosts = scenario.pool.hosts if scenario.pool else 0
     names = list(dict.fromkeys([*scenario.models, *table["model"].unique(maintain_order=True)]))
     number = {name: k for k, name in enumerate(names)}
     model = table["model"].replace_strict(number, return_dtype=pl.Int64).to_numpy() if len(table) else np.zeros(0, int)
@@ -218,7 +219,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
             ROUTES[scenario.dispatch],
             scenario.until_s,
             None if scenario.pool is None else pooled(scenario.pool, scenario.groups),
-            network_of(scenario.network, scenario.groups, scenario.row_groups, names),
+            network_of(scenario.network, scenario.groups, scenario.row_groups, names, hosts),
         )
     )
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import field_validator, model_validator
 
 from workbench.errors import UnknownName
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive, Status, ZeroOrMore
+from workbench.records import LARGEST, Asked, AtLeastOne, NotNegative, Positive, Status, ZeroOrMore
 from workbench.serving.model.multicast_plan import MulticastPlan
 from workbench.serving.model.step_forms import StepForm
 from workbench.serving.policy.scalers import SOURCES
@@ -63,9 +63,16 @@ class Weights(Asked):
         fixed_s: seconds of loading on path *fixed*.
         dram_bytes_per_s: from the host's memory to all accelerators of an instance together.
         multicast: how instances send them to each other.
-        memory_first: on path *multicast*, instances whose hosts have the weights in memory load them from there, in an
-            operation of their own; otherwise they are sent them like all others while some instance has them.
-        hosts_send: on path *multicast*, hosts send what they have in memory where no instance has the weights.
+        memory_first: on paths *multicast* and *chains*, instances whose hosts have the weights in memory load them from
+            there, in an operation of their own; otherwise they are sent them like all others while some instance has
+            them.
+        hosts_send: on these paths, hosts send what they have in memory where no instance has the weights.
+        chains: on path *chains*, most that go at a time.
+        lag_s: on that path, by which each further instance of a chain has its weights later.
+        decode_first: on that path, instances that compute prompts send only where no others can, since KV goes their
+            way out.
+        near_bytes_per_s: on that path, of a fast network inside a host: instances there get weights from each other,
+            and the parts of them that each receives; None where there is none.
         pinned: hosts, counted from the first, whose memory keeps the weights whatever happens.
         ttl_s: how long they stay in a host's memory unused; infinity until there is no room.
         keep_s: how long an idle instance is kept with its weights; infinity until its place is needed.
@@ -79,6 +86,10 @@ class Weights(Asked):
     multicast: Multicast | None = None
     memory_first: bool = False
     hosts_send: bool = False
+    chains: AtLeastOne = LARGEST
+    lag_s: NotNegative = 0.0
+    decode_first: bool = True
+    near_bytes_per_s: Positive | None = None
     pinned: ZeroOrMore = 0
     ttl_s: float = math.inf
     keep_s: float = 0.0
@@ -105,19 +116,20 @@ class Weights(Asked):
             "tiers": ("bytes", "dram_bytes_per_s"),
             "all-cached": ("bytes", "dram_bytes_per_s"),
             "multicast": ("bytes", "dram_bytes_per_s", "multicast"),
+            "chains": ("bytes", "dram_bytes_per_s"),
         }
         for name in needed.get(self.path, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"{name} is missing, which path {self.path!r} needs; give it")
         for name in ("memory_first", "hosts_send"):
-            if getattr(self, name) and self.path != "multicast":
+            if getattr(self, name) and self.path not in ("multicast", "chains"):
                 raise ValueError(f"{name} is set, which path {self.path!r} does not know; leave it out")
         return self
 
     @property
     def reads_ssd(self) -> bool:
         """Whether they may have to be read from SSD."""
-        return self.path in ("tiers", "multicast")
+        return self.path in ("tiers", "multicast", "chains")
 
 
 class StartUp(Asked):

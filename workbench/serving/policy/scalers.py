@@ -28,13 +28,17 @@ at most."""
 USUAL = {"lower_s": 0.5, "upper_s": 0.7, "lower_share": 0.75, "upper_share": 0.95}
 """Parameters that BlitzScale's artifact fixes (papers/blitzscale)."""
 
-IDEAL, FIXED, TIERS, ALL_CACHED, MULTICAST = range(5)
+IDEAL, FIXED, TIERS, ALL_CACHED, MULTICAST, CHAINS = range(6)
 
-SOURCES = {"ideal": IDEAL, "fixed": FIXED, "tiers": TIERS, "all-cached": ALL_CACHED, "multicast": MULTICAST}
+SOURCES = {
+    "ideal": IDEAL, "fixed": FIXED, "tiers": TIERS, "all-cached": ALL_CACHED, "multicast": MULTICAST, "chains": CHAINS,
+}  # fmt: skip
 """Name -> number. *ideal*: an instance is up at once; *fixed*: after given seconds; *tiers*: from the host's memory if
 it caches the model, else from SSD; *all-cached*: always from the host's memory; *multicast*: from instances of the same
-model over the network, and as *tiers* where there are none."""
+model over the network, and as *tiers* where there are none; *chains*: the same, from one to
+the next, over the links that KV is sent by too."""
 
-IDEAL_TIER, FIXED_TIER, DRAM_TIER, SSD_TIER, MULTICAST_TIER, RESIDENT_TIER = range(6)
-TIERS_BY_NUMBER = ("ideal", "fixed", "dram", "ssd", "multicast", "resident")
-"""Where the weights of one load came from; *resident*: they were there, where the instance had another role."""
+IDEAL_TIER, FIXED_TIER, DRAM_TIER, SSD_TIER, MULTICAST_TIER, RESIDENT_TIER, CHAIN_TIER, NEAR_TIER = range(8)
+TIERS_BY_NUMBER = ("ideal", "fixed", "dram", "ssd", "multicast", "resident", "chain", "near")
+"""Where the weights of one load came from; *resident*: they were there, where the instance had another
+role; *near*: from an instance on the same host."""

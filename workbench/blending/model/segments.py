@@ -1,4 +1,4 @@
-"""Shared prompt segments of a simulated engine: who uses each, and which lie idle since when."""
+"""Shared prompt segments of an engine: who uses each, and which lie idle since when."""
 
 from collections import Counter, OrderedDict
 
@@ -53,8 +53,9 @@ class Prefixes:
             if not self._users[one]:
                 self.idle[one] = self._tokens[one]
 
-    def drop(self) -> None:
-        """Drop the segment that is idle longest."""
+    def drop(self) -> int:
+        """Drop the segment that is idle longest; returns it."""
         one, tokens = self.idle.popitem(last=False)
         self.there.remove(one)
         self.held -= tokens
+        return one

@@ -1,0 +1,94 @@
+"""What this machine takes for the parts of a step, fitted to readings, and what a run then takes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.blending.kernels.layout import DECODES, KV_READ, TOKENS
+from workbench.blending.policy import overlapped_s
+from workbench.errors import InputError
+
+GRID = np.linspace(1.0, 0.0, 101)
+"""Slopes that are tried, from nothing hidden to everything: of equals the first is taken, with the least hidden."""
+
+
+class PartCosts(NamedTuple):
+    """Seconds of the two parts of a step, each alone.
+
+    Attributes:
+        token_s: of a prompt token in the part that computes.
+        decode_s: of a request that makes a token, whatever it reads, in the part that reads memory.
+        read_s: of a KV token that is read there.
+    """
+
+    token_s: float
+    decode_s: float
+    read_s: float
+
+    def compute_s(self, prompt_tokens):
+        """Seconds of the part that computes; numbers or arrays."""
+        return self.token_s * prompt_tokens
+
+    def memory_s(self, decodes, read):
+        """Seconds of the part that reads memory; numbers or arrays."""
+        return self.decode_s * decodes + self.read_s * read
+
+
+class SlopeFit(NamedTuple):
+    """The slopes of max(T_c + a T_m, T_m + b T_c) that readings give.
+
+    Attributes:
+        memory_slope, compute_slope: a and b, each from 0 (hidden) to 1 (one after the other).
+        error: median relative error on readings that were not fitted.
+        hidden: share of the shorter parts' time that was hidden, over all readings; below 0 where they take longer
+            beside each other than one after the other.
+        fitted_s: of each reading what the slopes give.
+    """
+
+    memory_slope: float
+    compute_slope: float
+    error: float
+    hidden: float
+    fitted_s: np.ndarray
+
+
+def fit_parts(prompt_tokens, compute_s, decodes, read, memory_s) -> PartCosts:
+    """Costs of the parts by least squares on relative errors, none below 0.
+
+    Parameters:
+        prompt_tokens, compute_s: readings of the part that computes, arrays.
+        decodes, read, memory_s: readings of the part that reads memory, arrays.
+    """
+    from scipy.optimize import nnls
+
+    token = np.asarray(prompt_tokens, float) / compute_s
+    rows = np.column_stack([decodes, read]) / np.asarray(memory_s)[:, None]
+    decode_s, read_s = nnls(rows, np.ones(len(rows)))[0]
+    return PartCosts(float(token.sum() / (token**2).sum()), float(decode_s), float(read_s))
+
+
+def fit_slopes(compute_s, memory_s, together_s) -> SlopeFit:
+    """Slopes by least squares on relative errors of every second reading; the others judge them.
+
+    Parameters:
+        compute_s, memory_s, together_s: seconds of both parts alone and beside each other, float64[n], n at least 4.
+    """
+    compute, memory, together = (np.asarray(values, float) for values in (compute_s, memory_s, together_s))
+    if compute.size < 4:
+        raise InputError(f"are {compute.size}", "give at least 4, to fit two slopes and judge them", field="readings")
+    half = slice(None, None, 2)
+    a, b = (grid.reshape(-1, 1) for grid in np.meshgrid(GRID, GRID, indexing="ij"))
+    misses = overlapped_s(compute[half], memory[half], a, b) / together[half] - 1
+    best = int((misses**2).sum(axis=1).argmin())
+    slopes = float(a[best, 0]), float(b[best, 0])
+    fitted = overlapped_s(compute, memory, *slopes)
+    error = np.abs(fitted / together - 1)[1::2]
+    hidden = (compute + memory - together).sum() / np.minimum(compute, memory).sum()
+    return SlopeFit(*slopes, float(np.median(error)), float(hidden), fitted)
+
+
+def run_seconds(log: np.ndarray, costs: PartCosts, memory_slope: float, compute_slope: float) -> float:
+    """Seconds of all steps of a run's log, whose two parts overlap with these slopes."""
+    compute = costs.compute_s(log[:, TOKENS] - log[:, DECODES])
+    memory = costs.memory_s(log[:, DECODES], log[:, KV_READ])
+    return float(overlapped_s(compute, memory, memory_slope, compute_slope).sum())

@@ -1,0 +1,113 @@
+"""The tasks of the worker that measure overlap: bare operations, and the two parts of a step."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.blending.real.segments import PathCache, Segment
+from workbench.blending.real.serving import VERSION, Beside, Model, loaded
+from workbench.executor.desk import Desk
+from workbench.executor.transformer import Stage, forward
+
+SIDE = 256
+"""Rows and columns of the matrices: three of them fit in a core's own cache, so that products read no memory."""
+PIECE_BYTES, STREAM_BYTES = 1 << 22, 1 << 28
+"""A piece that is summed at a time, and the array it comes from: far larger than the last cache."""
+
+
+BEHIND = 128
+"""Tokens of a shared prefix that lie before every prompt that is measured."""
+
+
+class Sample(NamedTuple):
+    """A step to measure: prompts of so many tokens each, and requests that decode behind so many tokens each."""
+
+    prompts: tuple[int, ...]
+    decodes: int
+    context: int
+
+    @property
+    def read(self) -> int:
+        """KV tokens that are read, the new ones among them."""
+        return self.decodes * (self.context + 1)
+
+
+def operations(desk: Desk, counts: Sequence[tuple[int, int]], rounds: int) -> np.ndarray:
+    """The task: seconds of matrix products alone, of streaming alone and of both, float64 (counts, 3).
+
+    Parameters:
+        counts: (products, pieces) of each reading.
+        rounds: the quickest of so many is taken; readings take turns, so that a busy spell hits all alike.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(SIDE, SIDE, generator=generator) for _ in range(2))
+    product, stream = torch.empty(SIDE, SIDE), torch.ones(STREAM_BYTES // 4).split(PIECE_BYTES // 4)
+
+    def multiply(times: int) -> Callable[[], None]:
+        def work() -> None:
+            for _ in range(times):
+                torch.mm(left, right, out=product)
+
+        return work
+
+    def read(pieces: int) -> Callable[[], None]:
+        def work() -> None:
+            for place in range(pieces):
+                stream[place % len(stream)].sum()
+
+        return work
+
+    return _quickest([(multiply(products), read(pieces)) for products, pieces in counts], rounds)
+
+
+def parts(desk: Desk, model: Model, samples: Sequence[Sample], rounds: int) -> np.ndarray:
+    """The task: seconds of the prompts of a step alone, of its decoding alone and of both, float64 (samples, 3)."""
+    stage = loaded(model)
+    return _quickest([(_prompts(stage, sample), _decodes(stage, sample)) for sample in samples], rounds)
+
+
+def _quickest(pairs: Sequence[tuple[Callable[[], Any], Callable[[], Any]]], rounds: int) -> np.ndarray:
+    best = np.full((len(pairs), 3), np.inf)
+    with Beside() as beside:
+        for _ in range(rounds + 1):  # the first round warms up
+            found = np.empty_like(best)
+            for place, pair in enumerate(pairs):
+                found[place, :2] = beside.run(*pair, False)[:2]
+                found[place, 2] = beside.run(*pair, True)[2]
+            best = np.minimum(best, found)
+    return best
+
+
+def _prompts(stage: Stage, sample: Sample) -> Callable[[], None]:
+    (prefix,) = _filled(stage, 1, BEHIND, BEHIND)
+
+    def work() -> None:
+        caches = [PathCache([prefix, Segment(stage.shape, tokens)]) for tokens in sample.prompts]
+        stage.logits(forward([stage], [[0] * tokens for tokens in sample.prompts], caches))
+
+    return work
+
+
+def _decodes(stage: Stage, sample: Sample) -> Callable[[], None]:
+    held = _filled(stage, sample.decodes, sample.context, sample.context + 1)
+    caches = [PathCache([segment]) for segment in held]
+
+    def work() -> None:
+        for segment in held:
+            segment.length = [sample.context] * stage.shape.layers
+        stage.logits(forward([stage], [[0]] * len(caches), caches)).argmax(-1).tolist()
+
+    return work
+
+
+def _filled(stage: Stage, count: int, tokens: int, capacity: int) -> list[Segment]:
+    """Segments whose first tokens hold something."""
+    made = [Segment(stage.shape, capacity) for _ in range(count)]
+    for segment in made:
+        segment.version, segment.length = VERSION, [tokens] * stage.shape.layers
+        for rows in segment.rows:
+            rows.fill_(0.5)
+    return made

@@ -1,5 +1,6 @@
 """What an experiment hands back: verdicts and agreements as plain frozen records, and their tables."""
 
+import io
 import math
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -138,3 +139,10 @@ _AGREEMENT_COLUMNS = {
     "independent": pl.Boolean,
     "agrees": pl.Boolean,
 }
+
+
+def parquet(table: pl.DataFrame) -> bytes:
+    """A table as the bytes of a Parquet file; what writes them is told by the system why they do not fit."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer)
+    return buffer.getvalue()

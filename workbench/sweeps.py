@@ -1,8 +1,9 @@
-"""Run many tasks on any `concurrent.futures` executor, keep each result under a hash of what made it, and resume.
+"""Run many tasks on any `concurrent.futures` executor or a Dask cluster, keep each result, and resume.
 
 A task names a function of this package and the arguments it is called with. Its result is a dict of polars tables. The
 parent writes every result as soon as it arrives, whole or not at all, under a key that covers the function's source and
-all it imports: whatever was written is not computed again, in this run or after a kill.
+all it imports: whatever was written is not computed again, in this run or after a kill. Results stay on the disk until
+they are asked for, and only a few tasks a worker are under way: a sweep's memory does not grow with its length.
 """
 
 import errno
@@ -14,19 +15,22 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import closing
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import polars as pl
 
 from workbench.errors import UserError, WorkbenchError
-from workbench.jit import source_key
-from workbench.paths import cache_folder, make_folder
+from workbench.jit import source_key, sources
+from workbench.paths import cache_folder, make_folder, room_in
 from workbench.records import shown
+from workbench.results import parquet
 
 Tables = dict[str, pl.DataFrame]
 PENDING_PER_WORKER = 4
@@ -34,88 +38,119 @@ MANIFEST = "tables.json"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 
 
+@runtime_checkable
+class Cluster(Protocol):
+    """What is asked of a Dask client (`distributed.Client`): an executor, and how many threads its workers have now."""
+
+    def get_executor(self, *, pure: bool) -> Executor: ...
+
+    def nthreads(self) -> Mapping[str, int]: ...
+
+
 class Task(NamedTuple):
     """A call to make.
 
     Attributes:
         function: "package.module:name" of a function that returns a dict of polars tables.
-        arguments: its keyword arguments: what JSON can hold, nothing else.
+        arguments: its keyword arguments: what JSON can hold, nothing else. They hold all that the result depends on,
+            but for the function's source: of what it imports by name, or reads, a hash (see `content_key`).
         label: how people call it, for progress and errors.
-        salt: whatever else the result depends on (sources that are imported by name, facts), as text.
     """
 
     function: str
     arguments: Mapping[str, Any]
     label: str = ""
-    salt: str = ""
 
 
 class Finished(NamedTuple):
     """A task's result.
 
     Attributes:
-        tables: what the function returned.
-        kept: True where it had been computed before and was read.
+        place: the folder it is kept in.
+        kept: True where it had been computed before.
     """
 
-    tables: Tables
+    place: Path
     kept: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables that the function returned, in alphabetical order."""
+        return list(_manifest(self.place))
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One of the tables, read from the disk.
+
+        Raises:
+            WorkbenchError: it is gone from there, or was changed.
+        """
+        try:
+            return pl.read_parquet(io.BytesIO(_checked(self.place, name, _manifest(self.place)[name])))
+        except (OSError, ValueError):
+            raise WorkbenchError(f"{self.place} lost what was kept there; run the sweep again.") from None
+
+    @property
+    def tables(self) -> Tables:
+        """All that the function returned, read from the disk."""
+        return {name: self.table(name) for name in self.names}
 
 
 def run_tasks(
     tasks: Sequence[Task],
     *,
-    executor: Executor | None = None,
+    executor: Executor | Cluster | None = None,
     workers: int | None = None,
     folder: str | Path | None = None,
     progress: Callable[[int, int, int], object] | None = None,
     stop: threading.Event | None = None,
 ) -> list[Finished]:
-    """Run tasks, or read what was computed before; results come in the order of the tasks.
+    """Run tasks, or find what was computed before; results come in the order of the tasks.
 
     Parameters:
         tasks: what to do.
-        executor: any `concurrent.futures` executor; by default worker processes started for this call (loky).
-        workers: number of those processes; by default one a core, or one a task if there are fewer.
-        folder: where results are kept; by default in the cache folder.
+        executor: a Dask client, or any `concurrent.futures` executor; by default worker processes started for this
+            call (loky). Where a cluster loses a worker, it gives the tasks of that worker to another.
+        workers: number of those processes, or of an executor's; by default one a core, or one a task if there are
+            fewer. A client knows its own, while they come and go.
+        folder: where results are kept, on this machine; by default in the cache folder.
         progress: called with (done, of them read, in all).
         stop: ends the run between tasks; what has arrived is kept.
 
     Raises:
-        UserError: results cannot be kept in that folder. WorkbenchError: a task failed (its label is named), or the run
-            was stopped; all that arrived is kept.
+        UserError: results cannot be kept in that folder, or no more of them. WorkbenchError: a task failed (its label
+            is named), or the run was stopped; all that arrived is kept.
     """
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise UserError(f"A sweep needs a whole number of at least 1 worker, got {shown(workers)}.")
-    if executor is not None and not isinstance(executor, Executor):
-        raise UserError(f"A sweep takes a concurrent.futures executor, got a {type(executor).__name__}.")
+    if executor is not None and not isinstance(executor, Executor | Cluster):
+        raise UserError(
+            f"A sweep takes a concurrent.futures executor or a Dask client, got a {type(executor).__name__}."
+        )
     store = make_folder(Path(folder) if folder is not None else cache_folder() / "sweeps")
-    keys = [key_of(task) for task in tasks]
-    found: dict[int, Finished] = {}
-    for index, key in enumerate(keys):
-        if (tables := _read(store, key)) is not None:
-            found[index] = Finished(tables, True)
+    places = [_place(store, key_of(task)) for task in tasks]
+    found = {index: Finished(place, True) for index, place in enumerate(places) if _is_whole(place)}
     kept = len(found)
     if progress is not None:
-        progress(len(found), kept, len(tasks))
+        progress(kept, kept, len(tasks))
     todo = [index for index in range(len(tasks)) if index not in found]
-    if todo:
-        failure: WorkbenchError | None = None
-        for index, parts in _compute(tasks, todo, executor, workers, stop):
+    failure: WorkbenchError | None = None
+    # closed at once, whatever ends the run: workers must not go on while an error or an interrupt is looked at
+    with closing(_compute(tasks, todo, executor, workers, stop)) as arriving:
+        for index, parts in arriving:
             if isinstance(parts, WorkbenchError):
                 failure = failure or parts
                 continue
-            _write(store, keys[index], parts)
-            found[index] = Finished({name: _table(parts[name]) for name in sorted(parts)}, False)
+            _write(places[index], parts)
+            found[index] = Finished(places[index], False)
             if progress is not None:
                 progress(len(found), kept, len(tasks))
-        if failure is not None:
-            raise failure
+    if failure is not None:
+        raise failure
     return [found[index] for index in range(len(tasks))]
 
 
 def key_of(task: Task) -> str:
-    """Hash of what a result depends on: function, its source with all it imports, arguments and salt (hex)."""
+    """Hash of what a result depends on: function, its source with all it imports, and arguments (hex)."""
     module = import_module(task.function.partition(":")[0])
     try:
         arguments = json.dumps(task.arguments, sort_keys=True, allow_nan=False)
@@ -124,8 +159,18 @@ def key_of(task: Task) -> str:
             f"Task {task.label or task.function!r} has arguments that are not plain numbers, texts and lists; "
             "give names or paths instead of records made in code."
         ) from None
-    text = "\n".join((task.function, source_key(module.__file__), arguments, task.salt, _versions()))
+    text = "\n".join((task.function, source_key(module.__file__), arguments, _versions()))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_key(module: str) -> str:
+    """Hash of a module's source, of all it imports and of the packages it runs on; equal on machines that agree (hex).
+
+    Unlike the key of compiled code it does not tell where they are installed.
+    """
+    found = sources(import_module(module).__file__)
+    contents = sorted((path.name, digest.hex()) for path, digest in found.items())
+    return hashlib.sha256(f"{contents}{_versions()}".encode()).hexdigest()
 
 
 @functools.cache
@@ -149,33 +194,35 @@ def call(function: str, arguments: Mapping[str, Any]) -> dict[str, bytes] | Fail
         return Failure(isinstance(error, UserError), str(error))
     except Exception as error:
         return Failure(False, f"{type(error).__name__}: {error}")
-    parts = {}
-    for label, table in tables.items():
-        buffer = io.BytesIO()
-        table.write_parquet(buffer)
-        parts[label] = buffer.getvalue()
-    return parts
+    return {label: parquet(table) for label, table in tables.items()}
 
 
 def _compute(
     tasks: Sequence[Task],
     todo: Sequence[int],
-    executor: Executor | None,
+    executor: Executor | Cluster | None,
     workers: int | None,
     stop: threading.Event | None,
 ) -> Iterator[tuple[int, dict[str, bytes] | WorkbenchError]]:
     """Results as they arrive; after a failure whatever has arrived, and nothing new is started."""
+    if not todo:
+        return
     count = min(len(todo), workers or os.cpu_count() or 1)
-    own = None
-    if executor is None:
+    own = client = None
+    if isinstance(executor, Cluster):
+        client, executor = executor, executor.get_executor(pure=False)  # pure: a failure would be remembered
+    elif executor is None:
         from loky import ProcessPoolExecutor
 
         executor = own = ProcessPoolExecutor(max_workers=count, env=ONE_THREAD)
+    counted_s = -1.0
     waiting: list[int] = list(reversed(todo))
     pending: dict[Future, int] = {}
     failed = False
     try:
         while waiting or pending:
+            if client is not None and time.monotonic() - counted_s >= 1.0:
+                count, counted_s = max(1, sum(client.nthreads().values())), time.monotonic()
             while waiting and len(pending) < PENDING_PER_WORKER * count:
                 index = waiting.pop()
                 try:
@@ -215,47 +262,53 @@ def _lost(task: Task, error: Exception) -> WorkbenchError:
     return WorkbenchError(f"{task.label}: the worker was lost ({type(error).__name__}); run it again.")
 
 
-def _write(store: Path, key: str, parts: Mapping[str, bytes]) -> None:
+def _write(place: Path, parts: Mapping[str, bytes]) -> None:
     """Keep a result as a folder of Parquet files, which appears whole or not at all."""
-    place = _place(store, key)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{place.name[:8]}.", dir=place.parent))
-    try:
-        for name, data in parts.items():
-            (beside / f"{name}.parquet").write_bytes(data)
-        sums = {name: hashlib.sha256(parts[name]).hexdigest() for name in sorted(parts)}
-        (beside / MANIFEST).write_text(json.dumps(sums))
-        beside.chmod(0o755)
+    with room_in(place.parent.parent):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{place.name[:8]}.", dir=place.parent))
         try:
-            beside.rename(place)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another run kept the same result first
-                raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            for name, data in parts.items():
+                (beside / f"{name}.parquet").write_bytes(data)
+            sums = {name: hashlib.sha256(parts[name]).hexdigest() for name in sorted(parts)}
+            (beside / MANIFEST).write_text(json.dumps(sums))
+            beside.chmod(0o755)
+            try:
+                beside.rename(place)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another run kept the same result first
+                    raise
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
-def _read(store: Path, key: str) -> Tables | None:
-    """A kept result, or None where there is none or it cannot be read (it is then computed again)."""
-    place = _place(store, key)
+def _is_whole(place: Path) -> bool:
+    """Whether a result is kept here; one that cannot be read is taken away, and then computed again."""
     if not place.is_dir():
-        return None
+        return False
     try:
-        tables = {}
-        for name, total in json.loads((place / MANIFEST).read_text()).items():
-            data = (place / f"{name}.parquet").read_bytes()
-            if hashlib.sha256(data).hexdigest() != total:  # Parquet itself does not notice a changed number
-                raise ValueError(name)
-            tables[name] = _table(data)
-        return tables
-    except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError):
+        for name, total in _manifest(place).items():
+            _checked(place, name, total)
+        return True
+    except (OSError, ValueError):
         shutil.rmtree(place, ignore_errors=True)
-        return None
+        return False
+
+
+def _manifest(place: Path) -> dict[str, str]:
+    """The hash of each table's file."""
+    sums = json.loads((place / MANIFEST).read_text())
+    if not isinstance(sums, dict):
+        raise ValueError(MANIFEST)
+    return sums
+
+
+def _checked(place: Path, name: str, total: str) -> bytes:
+    data = (place / f"{name}.parquet").read_bytes()
+    if hashlib.sha256(data).hexdigest() != total:  # Parquet itself does not notice a changed number
+        raise ValueError(name)
+    return data
 
 
 def _place(store: Path, key: str) -> Path:
     return store / key[:2] / key[2:]
-
-
-def _table(data: bytes) -> pl.DataFrame:
-    return pl.read_parquet(io.BytesIO(data))

@@ -12,6 +12,7 @@ from workbench.catalogue.parameters import plain
 from workbench.errors import InputError, UserError
 from workbench.paths import aside, folder_atomic
 from workbench.records import Record
+from workbench.results import parquet
 
 FORMAT = "workbench.result/1"
 
@@ -27,8 +28,8 @@ def save(outcome: Outcome, path: str | Path) -> Path:
         raise UserError(f"{path} exists and is not a saved result; choose another folder.")
     with folder_atomic(path) as beside:
         for name, table in outcome.tables.items():
-            table.write_parquet(beside / f"{name}.parquet")
-        outcome.published.write_parquet(beside / "_published.parquet")
+            (beside / f"{name}.parquet").write_bytes(parquet(table))
+        (beside / "_published.parquet").write_bytes(parquet(outcome.published))
         facts = outcome.model_dump(mode="json", exclude={"tables", "published", "parameters"})
         facts["parameters"] = {name: plain(value) for name, value in outcome.parameters.items()}
         facts["profiles"] = {

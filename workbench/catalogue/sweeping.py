@@ -1,10 +1,13 @@
 """One experiment over a grid of parameter values: the points, their tasks, and the joined tables."""
 
+import functools
 import hashlib
 import itertools
 import math
-import sys
-from collections.abc import Mapping, Sequence
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,19 +17,35 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.running import chosen_backends, replication_seeds
 from workbench.catalogue.spec import Spec, find
 from workbench.errors import UserError
-from workbench.jit import source_key
 from workbench.paths import facts_folder
 from workbench.queueing.statistics import ends_over_runs
-from workbench.sweeps import Finished, Task
+from workbench.sweeps import Finished, Task, content_key
 
 MOST_TASKS = 100_000
 
 
 def point(
-    experiment: str, backend: str, mode: str, seed: int, parameters: Mapping[str, Any]
+    experiment: str, backend: str, mode: str, seed: int, parameters: Mapping[str, Any], code: str, files: str
 ) -> dict[str, pl.DataFrame]:
-    """The tables of one experiment at one point of the grid (what a worker is asked for)."""
+    """The tables of one experiment at one point of the grid (what a worker is asked for).
+
+    Parameters:
+        experiment, backend, mode, seed, parameters: what to run.
+        code, files: hashes of the code and facts, and of the files that parameters name, where the point was asked for.
+
+    Raises:
+        UserError: this worker would answer from others, so that its answer would be kept under a wrong name.
+    """
     spec = find(experiment)
+    if code != _code_of_worker(experiment):
+        raise UserError(
+            f"the worker on {platform.node()} runs another workbench, or other versions of what it needs, than were "
+            "asked; install the same there, and start its workers again"
+        )
+    if files != _files(spec, parameters):
+        raise UserError(
+            f"a file that the parameters name is another one on {platform.node()}; give a path that all workers share"
+        )
     return spec.function(Context(backend, mode, seed), **spec.bind(parameters))
 
 
@@ -65,14 +84,27 @@ def tasks_of(
         raise UserError(f"{spec.id}: {len(points) * len(seeds):,} runs are more than {MOST_TASKS:,}; coarsen the grid.")
     mode = "quick" if quick else "full"
     tasks = []
-    sources = source_key(sys.modules[spec.function.__module__].__file__) + _facts()
+    code = _code(spec)
     for values in points:
         label = f"{spec.id} at " + (", ".join(f"{key} = {value}" for key, value in values.items()) or "its defaults")
-        salt = sources + _profiles(spec, {**fixed, **values})
+        files = _files(spec, {**fixed, **values})
         for child in seeds:
-            arguments = {"experiment": spec.id, "backend": name, "mode": mode, "seed": child}
-            tasks.append(Task(f"{__name__}:point", {**arguments, "parameters": {**fixed, **values}}, label, salt))
+            arguments = {"experiment": spec.id, "backend": name, "mode": mode, "seed": child, "code": code}
+            arguments |= {"parameters": {**fixed, **values}, "files": files}
+            tasks.append(Task(f"{__name__}:point", arguments, label))
     return tasks
+
+
+def _code(spec: Spec) -> str:
+    """Hash of an experiment's code, of this room's and of the project's facts."""
+    rooms = content_key(spec.function.__module__) + content_key(__name__)
+    return hashlib.sha256((rooms + _facts()).encode()).hexdigest()
+
+
+@functools.cache
+def _code_of_worker(experiment: str) -> str:
+    """The same when a worker met the experiment first: what was edited since then it does not run."""
+    return _code(find(experiment))
 
 
 def _facts() -> str:
@@ -83,32 +115,67 @@ def _facts() -> str:
     return total.hexdigest()
 
 
-def _profiles(spec: Spec, given: Mapping[str, Any]) -> str:
-    """The profiles that parameters name, in full: a path or `local` can hold something else tomorrow."""
+def _files(spec: Spec, given: Mapping[str, Any]) -> str:
+    """Hash of the profiles and files that parameters name: a path or `local` can hold something else tomorrow."""
     loaders = {"cluster": profiles.cluster, "accelerator": profiles.accelerator, "model": profiles.model}
-    values = spec.bind(given)
-    kinds = {parameter.name: parameter.about.profile for parameter in spec.parameters if parameter.about.profile}
-    return "".join(loaders[kind](values[name]).model_dump_json() for name, kind in kinds.items())
+    values, total = spec.bind(given), hashlib.sha256()
+    for parameter in spec.parameters:
+        value, about = values[parameter.name], parameter.about
+        if about.profile:
+            total.update(loaders[about.profile](value).model_dump_json().encode())
+        elif about.trace and Path(value).is_file():
+            total.update(Path(value).read_bytes())
+    return total.hexdigest()
 
 
 def _plain(value: Any) -> Any:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def joined(
-    points: Sequence[Mapping[str, Any]], tasks: Sequence[Task], finished: Sequence[Finished], replications: int
-) -> dict[str, pl.DataFrame]:
-    """All results as one table a name, with columns for backend, replication and the grid's parameters in front."""
-    tables: dict[str, list[pl.DataFrame]] = {}
-    for index, (task, result) in enumerate(zip(tasks, finished, strict=True)):
-        values = points[index // replications]
-        marks = {"backend": task.arguments["backend"], "replication": index % replications}
-        marks |= {name: _plain(value) for name, value in values.items()}
-        for name, table in result.tables.items():
+class Joined(Mapping[str, pl.DataFrame]):
+    """All results as one table a name, with columns for backend, replication and the grid's parameters in front.
+
+    A table is read from where results are kept each time it is asked for; none is held.
+    """
+
+    def __init__(self, points: Sequence[Mapping[str, Any]], tasks: Sequence[Task], finished: Sequence[Finished]):
+        self._points, self._tasks, self._finished = points, tasks, finished
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        parts = []
+        replications = len(self._tasks) // len(self._points)
+        for index, (task, result) in enumerate(zip(self._tasks, self._finished, strict=True)):
+            if name not in result.names:
+                continue
+            table = result.table(name)
+            marks = {"backend": task.arguments["backend"], "replication": index % replications}
+            marks |= {mark: _plain(value) for mark, value in self._points[index // replications].items()}
             taken = set(table.columns)
             front = [pl.lit(value).alias(f"{mark}_set" if mark in taken else mark) for mark, value in marks.items()]
-            tables.setdefault(name, []).append(table.select(*front, pl.all()))
-    return {name: pl.concat(parts, how="vertical_relaxed") for name, parts in tables.items()}
+            parts.append(table.select(*front, pl.all()))
+        if not parts:
+            raise KeyError(name)
+        return pl.concat(parts, how="vertical_relaxed")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for result in self._finished for name in result.names))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+@contextmanager
+def bar(runs: int) -> Iterator[Callable[[int, int, int], None]]:
+    """A progress bar where somebody looks, in a notebook or on a terminal; call what it yields as `run_tasks` does."""
+    from tqdm.auto import tqdm
+
+    with tqdm(total=runs, unit=" runs", disable=None, delay=0.5) as shown:
+
+        def tell(done: int, kept: int, total: int) -> None:
+            shown.set_postfix_str(f"{kept} read", refresh=False)
+            shown.update(done - shown.n)
+
+        yield tell
 
 
 def summary(headline: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

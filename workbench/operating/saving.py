@@ -13,6 +13,7 @@ from workbench.operating.run_handle import Run
 from workbench.operating.system_record import System
 from workbench.paths import folder_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model
+from workbench.results import parquet
 from workbench.serving import Run as Served
 from workbench.serving import Scenario
 from workbench.serving.model import Lowered, Outcome
@@ -46,10 +47,10 @@ def save(run: Run, path: str | Path) -> Path:
     facts |= {"numbers": numbers, "shapes": {name: array.shape for name, array in arrays.items()}}
     with folder_atomic(path) as beside:
         for name in TABLES:
-            getattr(run, name).write_parquet(beside / f"{name}.parquet")
-        run.served.asked.write_parquet(beside / "asked.parquet")
+            (beside / f"{name}.parquet").write_bytes(parquet(getattr(run, name)))
+        (beside / "asked.parquet").write_bytes(parquet(run.served.asked))
         held = {name: pl.Series([array.reshape(-1)]) for name, array in arrays.items()}
-        pl.DataFrame(held).write_parquet(beside / "arrays.parquet")
+        (beside / "arrays.parquet").write_bytes(parquet(pl.DataFrame(held)))
         (beside / FACTS).write_text(json.dumps({"format": FORMAT, **facts}, indent=1))
     return path
 

@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
@@ -45,3 +46,14 @@ def burn(task: int, rounds: int) -> dict[str, pl.DataFrame]:
     for _ in range(rounds):
         state = (1_103_515_245 * state + 12_345) % 2**31
     return {"states": pl.DataFrame({"task": [task], "state": [state]})}
+
+
+def begun(number: int, log: str, sleep_s: float) -> dict[str, pl.DataFrame]:
+    """A square that leaves its mark before it is slow: one that is cut short has left one too."""
+    (Path(log) / f"{number}-{os.getpid()}-{time.time_ns()}").touch()
+    return square(number, sleep_s=sleep_s)
+
+
+def heavy(number: int, floats: int) -> dict[str, pl.DataFrame]:
+    """A table of so many random numbers, 8 bytes each on the disk as in memory."""
+    return {"numbers": pl.DataFrame({"value": np.random.default_rng(number).random(floats)})}

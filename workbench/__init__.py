@@ -17,6 +17,7 @@ _FACE = (
     "clusters",
     "compare",
     "deployment",
+    "exercise",
     "experiment",
     "experiments",
     "findings",

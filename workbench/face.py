@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from workbench import operating, profiles, sweeps, workloads
+from workbench import operating, profiles, sweeps, teaching, workloads
 from workbench.catalogue import published as facts
 from workbench.catalogue import running, spec, storing, sweeping
 from workbench.catalogue.findings import read_findings
@@ -25,6 +25,7 @@ cluster = profiles.cluster
 clusters = profiles.clusters
 compare = operating.compare
 deployment = profiles.deployment
+exercise = teaching.exercise
 model = profiles.model
 models = profiles.models
 plan = operating.plan

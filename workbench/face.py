@@ -182,9 +182,7 @@ class Experiment:
         *,
         sliders: Mapping[str, Any] | Iterable[str] | None = None,
         backend: str | Iterable[str] | None = None,
-        seed: int = 0,
         quick: bool = False,
-        stop: threading.Event | None = None,
         progress: Callable[[str], object] | None = None,
         **parameters: Any,
     ) -> Path:
@@ -197,7 +195,7 @@ class Experiment:
             sliders: parameter -> list of values, or how many over its range; or names alone (7 positions each). By
                 default the first two parameters that have a range or choices.
             backend: who answers, by default the experiment's first.
-            seed, quick, stop, progress: as in `run`.
+            quick, progress: as in `run`.
             parameters: what stays fixed, and where sliders start.
 
         Raises:
@@ -205,9 +203,7 @@ class Experiment:
         """
         from workbench.explore.exporting import export_page
 
-        return export_page(
-            self._spec, path, sliders, parameters, backend=backend, seed=seed, quick=quick, stop=stop, progress=progress
-        )
+        return export_page(self._spec, path, sliders, parameters, backend=backend, quick=quick, progress=progress)
 
     def __repr__(self) -> str:
         return f"<Experiment {self.id}: {self.title}>"

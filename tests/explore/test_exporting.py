@@ -4,13 +4,11 @@ import base64
 import gzip
 import json
 import re
-import threading
 
 import pytest
 
 import workbench as wb
 from workbench.catalogue import spec
-from workbench.catalogue.context import Stopped
 from workbench.errors import UnknownName, UserError
 from workbench.explore import exporting
 from workbench.explore.positions import sliders_of
@@ -130,12 +128,13 @@ def test_a_page_that_is_too_large_says_what_to_cut_and_leaves_the_old_file(tmp_p
     assert file.read_text() == "the old page"
 
 
-def test_a_stop_leaves_nothing(tmp_path):
-    stop = threading.Event()
-    with pytest.raises(Stopped):
-        wb.experiment("theory/schedule").export_html(
-            tmp_path / "p.html", sliders={"nodes": [4, 8]}, backend="simpy", stop=stop, progress=lambda _: stop.set()
-        )
+def test_what_is_interrupted_leaves_nothing(tmp_path):
+    def interrupt(text):
+        if text == "position 2 of 2":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        FIG5.export_html(tmp_path / "p.html", sliders={"nodes": [4, 8]}, progress=interrupt)
     assert list(tmp_path.iterdir()) == []
 
 

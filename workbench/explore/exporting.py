@@ -4,7 +4,6 @@ import base64
 import gzip
 import itertools
 import json
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -45,9 +44,7 @@ def export_page(
     parameters: Mapping[str, Any],
     *,
     backend: str | Iterable[str] | None = None,
-    seed: int = 0,
     quick: bool = False,
-    stop: threading.Event | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> Path:
     """Run an experiment at every position of some sliders and write the page; see `Experiment.export_html`.
@@ -69,7 +66,7 @@ def export_page(
             progress(f"position {number} of {len(combinations)}")
         given = {**parameters, **dict(zip((slider.name for slider in moving), combination, strict=True))}
         try:
-            outcome = running.run(entry, given, backends=backends, seed=seed, quick=quick, stop=stop)
+            outcome = running.run(entry, given, backends=backends, quick=quick)
         except UserError as error:
             refused.append(error)
             positions.append({"data": [], "layout": {}, "below": [], "alert": str(error)})

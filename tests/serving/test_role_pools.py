@@ -1,10 +1,9 @@
 """Groups of a model and role that scale apart: by hand, and whatever happens."""
 
 from collections import Counter
-from math import inf, nan
+from math import nan
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from role_pool_cases import role_pool
@@ -19,9 +18,7 @@ from serving_invariants import (
     work_is_where_it_may_be,
 )
 
-from workbench.errors import UserError
 from workbench.scaling.policy.role_counts import RoleLoad, RoleRates, role_changes
-from workbench.serving.model import run_compiled
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import DECODE, DONE, INSIDE, PREFILL
 from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
@@ -168,8 +165,3 @@ def test_the_scenarios_have_what_can_go_wrong():
         ).sum()
         seen["done"] += (run.status == DONE).sum()
     assert min(seen.values()) > 20, seen
-
-
-def test_the_compiled_engine_says_that_it_does_not_know_them():
-    with pytest.raises(UserError, match=r"does not scale instances with roles, .* yet; run it on SimPy"):
-        run_compiled(growing([asked(0, 8, 3)], places(PREFILL, DECODE), until_s=inf))

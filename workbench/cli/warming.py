@@ -71,6 +71,7 @@ def _serving() -> None:
     serve(Scenario(groups=(grows,), pool=Pool(hosts=1)), pl.DataFrame(asked))
     apart = [group.model_copy(update={"role": role, "kv_bytes_per_token": 1.0}) for role in ("prefill", "decode")]
     serve(Scenario(groups=tuple(apart), network=Network()), pl.DataFrame(asked))
+    serve(Scenario(groups=tuple(apart), network=Network(), pool=Pool(hosts=2)), pl.DataFrame(asked))
 
 
 def _pooling() -> None:

@@ -21,12 +21,11 @@ from workbench.serving.kernels.layout import (
     WAITING,
 )
 from workbench.serving.kernels.routing import hand_out
-from workbench.serving.kernels.rows import become_warm, is_loading, newest_operation
+from workbench.serving.kernels.rows import become_warm, is_loading, is_source
 from workbench.serving.kernels.scaled_layout import (
     DRAINING,
     FORMS_S,
     KEEP_S,
-    LOADED_AT,
     LOADS_USED,
     LOGS_SHORT,
     NEXT_DRAINED_S,
@@ -100,10 +99,9 @@ def foresee(state, router, scaled):
         if is_loading(row):
             load_s = min(load_s, scaled.times[j, READY_S])
             form_s = min(form_s, scaled.times[j, FORMS_S])
-        elif row[ROW_STATE] == WARM:
-            m = state.instances[j, MODEL]
-            if row[LOADED_AT] > newest_operation(scaled.rows, router, m):
-                expiry_s = min(expiry_s, scaled.times[j, WARM_SINCE_S] + scaled.reals[m, KEEP_S])
+        elif row[ROW_STATE] == WARM and not is_source(scaled, router, j):
+            kept_s = scaled.reals[state.instances[j, MODEL], KEEP_S]
+            expiry_s = min(expiry_s, scaled.times[j, WARM_SINCE_S] + kept_s)
     scaled.clock[NEXT_LOAD_S], scaled.clock[NEXT_FORM_S], scaled.clock[NEXT_EXPIRY_S] = load_s, form_s, expiry_s
 
 

@@ -55,6 +55,15 @@ def hand_out_model(state, router, links, chooser, m, models, now_s):
 
 
 @inner_kernel
+def hand_out_and_on(state, router, links, chooser, line, now_s):
+    """Hand out a model's line; with roles both lines of the model whose line it is. False for a wrong choice."""
+    if links is None:
+        return hand_out(state, router, chooser, line, now_s)
+    models = router.lines.shape[0] // 2
+    return hand_out_model(state, router, links, chooser, line % models, models, now_s)
+
+
+@inner_kernel
 def send(state, links, now_s):
     """Let the KV of all who have just been given to one that decodes be on its way."""
     requests, r = state.requests, state.shared[SENT_HEAD]

@@ -18,6 +18,12 @@ from workbench.serving.kernels.scaled_layout import (
 
 
 @inner_kernel
+def models_of(scaled):
+    """How many models there are: a group so many later is another role of the same one."""
+    return scaled.hosts.shape[1] - USED_S
+
+
+@inner_kernel
 def has_row(scaled, h, m):
     """Whether a host has a row of a model that is neither empty nor dead."""
     for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
@@ -62,7 +68,7 @@ def make_room(scaled, h, now_s):
     """While there is more than fits, the weights used longest ago go, of models without a row on the host."""
     while True:
         total, oldest = 0.0, -1
-        for m in range(scaled.reals.shape[0]):
+        for m in range(models_of(scaled)):
             if caches(scaled, h, m, now_s):
                 total += scaled.reals[m, WEIGHT_BYTES]
                 older = oldest < 0 or scaled.hosts[h, USED_S + m] < scaled.hosts[h, USED_S + oldest]

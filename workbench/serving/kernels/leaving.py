@@ -45,6 +45,12 @@ def leave(state, j, one, r):
 
 
 @inner_kernel
+def is_idle(one):
+    """Whether an instance has no request, and no KV that is still to be sent."""
+    return one[OUTSTANDING] == 0 and one[LEAVING_HEAD] < 0
+
+
+@inner_kernel
 def stop_leaving(requests, one, r):
     """Take a request out of the leaving ones."""
     before, after = requests[r, LEFT], requests[r, RIGHT]

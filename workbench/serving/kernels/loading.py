@@ -3,10 +3,10 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
-from workbench.serving.kernels.host_cache import caches, enter, touch
+from workbench.serving.kernels.handing_over import hand_out_and_on
+from workbench.serving.kernels.host_cache import caches, enter, models_of, touch
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL
 from workbench.serving.kernels.piping import break_lanes, switch
-from workbench.serving.kernels.routing import hand_out
 from workbench.serving.kernels.rows import change, is_loading
 from workbench.serving.kernels.scaled_layout import (
     CONTROL_S,
@@ -24,6 +24,7 @@ from workbench.serving.kernels.scaled_layout import (
     LOADS,
     LOADS_USED,
     MEMORY_FIRST,
+    MODEL_OF,
     OPERATION,
     OPERATIONS,
     PIPED,
@@ -60,20 +61,21 @@ BY_TIERS, TOGETHER = -1, 0
 
 @inner_kernel
 def look_up(scaled, m, now_s):
-    """Note which hosts cache a model."""
+    """Note which hosts cache the model of a group."""
     for h in range(scaled.hosts.shape[0]):
-        scaled.lists[HITS, h] = 1 if caches(scaled, h, m, now_s) else 0
+        scaled.lists[HITS, h] = 1 if caches(scaled, h, m % models_of(scaled), now_s) else 0
 
 
 @inner_kernel
-def sources_of(rows, router, m, operation):
-    """How many rows of a model have had its weights since before an operation."""
-    count = 0
-    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
-        row = rows[router.members[k]]
-        loaded = row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
-        if loaded and row[LOADED_AT] <= operation:
-            count += 1
+def sources_of(scaled, router, m, operation):
+    """How many rows of a group's model have had its weights since before an operation."""
+    count, models = 0, models_of(scaled)
+    for line in range(m % models, router.lines.shape[0], models):
+        for k in range(router.lines[line, BEGIN], router.lines[line, BEHIND]):
+            row = scaled.rows[router.members[k]]
+            loaded = row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
+            if loaded and row[LOADED_AT] <= operation:
+                count += 1
     return count
 
 
@@ -93,10 +95,10 @@ def _hits_first(scaled, count):
 
 @inner_kernel
 def _hosts_with(scaled, m, now_s):
-    """How many hosts have a model in memory."""
+    """How many hosts have the model of a group in memory."""
     count = 0
     for h in range(scaled.hosts.shape[0]):
-        if caches(scaled, h, m, now_s):
+        if caches(scaled, h, m % models_of(scaled), now_s):
             count += 1
     return count
 
@@ -111,7 +113,7 @@ def begin_loads(scaled, router, m, count, now_s):
     if scaled.models[m, MEMORY_FIRST] == 1:
         warm = _hits_first(scaled, count)
         _begin_groups(scaled, m, 0, warm, most, np.int64(TOGETHER), False, now_s)
-    senders = sources_of(scaled.rows, router, m, scaled.counts[OPERATIONS])
+    senders = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
     from_hosts = senders == 0 and scaled.models[m, HOSTS_SEND] == 1
     if from_hosts:
         senders = _hosts_with(scaled, m, now_s)
@@ -152,18 +154,24 @@ def _begin(scaled, m, j, senders, many, i, now_s):
     else:
         row[TIER], times[READY_S] = SSD_TIER, np.inf
         begin_read(scaled, h, j, reals[WEIGHT_BYTES], now_s)
-    entry = scaled.counts[LOADS_USED]
+    log_load(scaled, j, max(senders, 0), now_s)
+
+
+@inner_kernel
+def log_load(scaled, j, senders, now_s):
+    """A load of the operation that is next begins: write it down."""
+    row, entry = scaled.rows[j], scaled.counts[LOADS_USED]
     row[LOAD], row[OPERATION] = entry, scaled.counts[OPERATIONS]
     log = scaled.logs[LOADS, entry]
     log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
-    log[4], log[5], log[6], log[7], log[8] = max(senders, 0), row[OPERATION], np.nan, 0.0, np.nan
+    log[4], log[5], log[6], log[7], log[8] = senders, row[OPERATION], np.nan, 0.0, np.nan
     scaled.counts[LOADS_USED] = entry + 1
 
 
 @inner_kernel
 def come_up(state, scaled, router, chooser, j, now_s):
     """A row has its weights: it is up, and the router hands out. False if the policy chose what was not offered."""
-    row, m = scaled.rows[j], state.instances[j, MODEL]
+    row = scaled.rows[j]
     if row[ROW_STATE] == PIPED:
         switch(state, scaled, j, now_s)
     change(state, scaled, j, UP_STATE, now_s)
@@ -171,8 +179,8 @@ def come_up(state, scaled, router, chooser, j, now_s):
     row[LOADED_AT] = scaled.counts[OPERATIONS]
     scaled.logs[LOADS, row[LOAD], 1] = now_s
     if row[TIER] == DRAM_TIER:
-        touch(scaled, row[HOST_OF], m, now_s)
-    return hand_out(state, router, chooser, m, now_s)
+        touch(scaled, row[HOST_OF], row[MODEL_OF], now_s)
+    return hand_out_and_on(state, router, scaled.links, chooser, state.instances[j, MODEL], now_s)
 
 
 @inner_kernel
@@ -181,9 +189,8 @@ def complete(state, scaled, router, chooser, now_s):
     for h in range(scaled.hosts.shape[0]):
         while scaled.hosts[h, SSD_END_S] <= now_s:
             j = end_read(scaled, h, now_s)
-            m = state.instances[j, MODEL]
-            scaled.times[j, READY_S] = now_s + scaled.reals[m, CONTROL_S]
-            enter(scaled, h, m, now_s)
+            scaled.times[j, READY_S] = now_s + scaled.reals[state.instances[j, MODEL], CONTROL_S]
+            enter(scaled, h, scaled.rows[j, MODEL_OF], now_s)
     for j in range(scaled.rows.shape[0]):
         ready = is_loading(scaled.rows[j]) and scaled.times[j, READY_S] <= now_s
         if ready and not come_up(state, scaled, router, chooser, j, now_s):
@@ -198,19 +205,27 @@ def begin_again(state, scaled, router, chooser, m, now_s):
     False if the policy chose what was not offered.
     """
     while True:
-        orphan = np.int64(-1)
-        for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        orphan, group = _orphan_of(scaled, router, m)
+        if orphan < 0:
+            return True
+        if not break_lanes(state, scaled, router, chooser, group, orphan, np.int64(-1), now_s):
+            return False
+        look_up(scaled, m, now_s)
+        begin_loads(scaled, router, group, _targets_of(scaled, router, group, orphan), now_s)
+
+
+@inner_kernel
+def _orphan_of(scaled, router, m):
+    """The first multicast of a model that has no source left, -1 for none; and the group that it is for."""
+    orphan, group = np.int64(-1), m
+    for line in range(m, router.lines.shape[0], models_of(scaled)):
+        for k in range(router.lines[line, BEGIN], router.lines[line, BEHIND]):
             row = scaled.rows[router.members[k]]
             loading = is_loading(row) and row[TIER] == MULTICAST_TIER and row[FROM_HOSTS] == 0
             earlier = orphan < 0 or row[OPERATION] < orphan
-            if loading and earlier and sources_of(scaled.rows, router, m, row[OPERATION]) == 0:
-                orphan = row[OPERATION]
-        if orphan < 0:
-            return True
-        if not break_lanes(state, scaled, router, chooser, m, orphan, np.int64(-1), now_s):
-            return False
-        look_up(scaled, m, now_s)
-        begin_loads(scaled, router, m, _targets_of(scaled, router, m, orphan), now_s)
+            if loading and earlier and sources_of(scaled, router, m, row[OPERATION]) == 0:
+                orphan, group = row[OPERATION], line
+    return orphan, group
 
 
 @inner_kernel

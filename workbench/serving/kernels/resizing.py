@@ -3,9 +3,11 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
-from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, MODEL, OUTSTANDING
+from workbench.serving.kernels.changing_roles import change_roles
+from workbench.serving.kernels.handing_over import hand_out_and_on
+from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, OUTSTANDING
+from workbench.serving.kernels.leaving import is_idle
 from workbench.serving.kernels.loading import begin_loads, come_up, look_up
-from workbench.serving.kernels.routing import hand_out
 from workbench.serving.kernels.rows import become_warm, change, is_source, leave
 from workbench.serving.kernels.scaled_layout import (
     DOWN_STEP,
@@ -13,6 +15,7 @@ from workbench.serving.kernels.scaled_layout import (
     EMPTY,
     HITS,
     HOST_OF,
+    MODEL_OF,
     OCCUPANT,
     PLACE_OF,
     READY_S,
@@ -33,11 +36,13 @@ def grow(state, scaled, router, chooser, m, need, now_s):
         if j < 0:
             break
         change(state, scaled, j, UP_STATE, now_s)
-        if not hand_out(state, router, chooser, m, now_s):
+        if not hand_out_and_on(state, router, scaled.links, chooser, m, now_s):
             return False
         need -= 1
-    if need == 0:
-        return True
+    changed, right = change_roles(state, scaled, router, scaled.links, chooser, m, need, now_s)
+    need -= changed
+    if need == 0 or not right:
+        return right
     look_up(scaled, m, now_s)
     count = np.int64(0)
     for hit in range(1, -1, -1):
@@ -96,7 +101,9 @@ def _one_to_displace(state, scaled, router, m):
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
         j = router.members[k]
         other = scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]]
-        if other < 0 or scaled.rows[other, ROW_STATE] != WARM or state.instances[other, MODEL] == m:
+        if other < 0 or scaled.rows[other, ROW_STATE] != WARM:
+            continue
+        if scaled.rows[other, MODEL_OF] == scaled.rows[j, MODEL_OF]:
             continue
         since_s = scaled.times[other, WARM_SINCE_S]
         if victim >= 0:
@@ -121,7 +128,7 @@ def shrink(state, scaled, router, m, surplus, now_s):
                 best = j
         if best < 0:
             return
-        if state.instances[best, OUTSTANDING] == 0:
+        if is_idle(state.instances[best]):
             become_warm(state, scaled, router, best, now_s)
         else:
             change(state, scaled, best, DRAINING, now_s)

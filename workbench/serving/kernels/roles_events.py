@@ -65,7 +65,8 @@ def run_roles(state, router, links, chooser, until_s, failures, place):
         returns = back_s[order[place[RECOVERY]]] if place[RECOVERY] < order.size else np.inf
         lands = links.clock[NEXT_LANDING_S]
         outside_s = min(min(arrives, fails), min(returns, lands))
-        stop, now_s = watch(state, router, models, min(outside_s, beyond_s))
+        mark_watched(state, router, models)
+        stop, now_s = watch(state, min(outside_s, beyond_s))
         if stop == 0:
             stop = bring_up_all(state, min(now_s, beyond_s))
         if stop == 0:
@@ -101,9 +102,7 @@ def run_roles(state, router, links, chooser, until_s, failures, place):
             else:
                 state.requests[r, STATUS] = REJECTED
         else:
-            for j in range(state.instances.shape[0]):
-                if state.instances[j, GOING] == 1 and state.reals[j, BOUNDARY] == now_s:
-                    end(state, j)
+            end_steps(state, now_s)
             line_up(state, router, models)
             right = hand_out_all(state, router, links, chooser, models, now_s)
         if not right:
@@ -131,12 +130,11 @@ def mark_watched(state, router, models):
 
 
 @inner_kernel
-def watch(state, router, models, to_s):
+def watch(state, to_s):
     """Bring watched instances up to `to_s`, or to the first end of a step that others wait for.
 
     0, or which log is too short; and the instant.
     """
-    mark_watched(state, router, models)
     while True:
         first_s, second_s, j, ends = np.inf, np.inf, np.int64(-1), False
         for i in range(state.instances.shape[0]):
@@ -167,6 +165,18 @@ def bring_up_all(state, to_s):
             if stop != 0:
                 return stop
     return 0
+
+
+@inner_kernel
+def end_steps(state, now_s):
+    """End all steps that end now; whether somebody is done with one of them."""
+    somebody = False
+    for j in range(state.instances.shape[0]):
+        one = state.instances[j]
+        if one[GOING] == 1 and state.reals[j, BOUNDARY] == now_s:
+            somebody |= one[STEP_FINISHES] == 1
+            end(state, j)
+    return somebody
 
 
 @inner_kernel

@@ -3,8 +3,8 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
-from workbench.serving.kernels.host_cache import make_room, touch
-from workbench.serving.kernels.layout import BEGIN, BEHIND, UP
+from workbench.serving.kernels.host_cache import make_room, models_of, touch
+from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL, UP
 from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.scaled_layout import (
     DEAD,
@@ -65,20 +65,21 @@ def leave(state, scaled, j, now_s):
 
 
 @inner_kernel
-def newest_operation(rows, router, m):
+def newest_operation(scaled, router, m):
     """The last multicast of a model that still runs, -1 for none: rows loaded before it are its sources."""
     newest = np.int64(-1)
-    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
-        row = rows[router.members[k]]
-        if is_loading(row) and row[TIER] == MULTICAST_TIER:
-            newest = max(newest, row[OPERATION])
+    for line in range(m, router.lines.shape[0], models_of(scaled)):
+        for k in range(router.lines[line, BEGIN], router.lines[line, BEHIND]):
+            row = scaled.rows[router.members[k]]
+            if is_loading(row) and row[TIER] == MULTICAST_TIER:
+                newest = max(newest, row[OPERATION])
     return newest
 
 
 @inner_kernel
 def is_source(scaled, router, j):
     """Whether a multicast that still runs takes weights from a row."""
-    return scaled.rows[j, LOADED_AT] <= newest_operation(scaled.rows, router, scaled.rows[j, MODEL_OF])
+    return scaled.rows[j, LOADED_AT] <= newest_operation(scaled, router, scaled.rows[j, MODEL_OF])
 
 
 @inner_kernel
@@ -86,7 +87,7 @@ def become_warm(state, scaled, router, j, now_s):
     """A row that has nothing left to do stays with its weights, for as long as they are kept."""
     change(state, scaled, j, WARM, now_s)
     scaled.times[j, WARM_SINCE_S] = now_s
-    due_s = now_s + scaled.reals[scaled.rows[j, MODEL_OF], KEEP_S]
+    due_s = now_s + scaled.reals[state.instances[j, MODEL], KEEP_S]
     if due_s <= now_s and not is_source(scaled, router, j):
         leave(state, scaled, j, now_s)
 
@@ -96,6 +97,6 @@ def expire(state, scaled, router, now_s):
     """Warm rows whose time is over become empty, unless they are in use as sources."""
     for j in range(scaled.rows.shape[0]):
         if scaled.rows[j, ROW_STATE] == WARM:
-            due_s = scaled.times[j, WARM_SINCE_S] + scaled.reals[scaled.rows[j, MODEL_OF], KEEP_S]
+            due_s = scaled.times[j, WARM_SINCE_S] + scaled.reals[state.instances[j, MODEL], KEEP_S]
             if due_s <= now_s and not is_source(scaled, router, j):
                 leave(state, scaled, j, now_s)

@@ -4,6 +4,7 @@ from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import (
     BEGIN,
     BEHIND,
+    BLOCK,
     BLOCKS,
     FREE,
     NEED,
@@ -31,6 +32,7 @@ from workbench.serving.kernels.scaled_layout import (
     S_BLOCKS,
     S_OUTSTANDING,
     S_PROMPT,
+    S_STORED,
     S_WAITING,
     SCRAPE,
     STARTING,
@@ -42,8 +44,8 @@ from workbench.serving.kernels.scaled_layout import (
     UP_TICKS,
     WANTED,
 )
-from workbench.serving.policy.scalers import BACKLOG
-from workbench.serving.policy.scaling import decide
+from workbench.serving.policy.scalers import BACKLOG, ROLES
+from workbench.serving.policy.scaling import decide, decide_role
 
 
 @inner_kernel
@@ -55,11 +57,26 @@ def sample(state, scaled, router, m):
         one = state.instances[router.members[k]]
         outstanding += one[OUTSTANDING]
         blocks += one[BLOCKS] - one[FREE]
-        if scaled.models[m, KIND] == BACKLOG:  # only this policy looks at it
+        if scaled.models[m, KIND] == BACKLOG or scaled.models[m, KIND] == ROLES:  # only these look at it
             prompt += prompt_tokens(state, one)
     seen[S_WAITING], seen[S_OUTSTANDING], seen[S_PROMPT] = line[WAITING], outstanding, prompt
     seen[S_BLOCKS], seen[S_ARRIVED] = blocks, scaled.models[m, ARRIVED]
     scaled.models[m, ARRIVED] = 0
+    _sample_role(state, router, scaled.links, m, seen)
+
+
+@inner_kernel
+def _sample_role(state, router, links, m, seen):
+    """Note what only groups with roles have: tokens with blocks in use; nobody who waits to decode has a prompt."""
+    if links is None:
+        return
+    stored = 0
+    for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
+        one = state.instances[router.members[k]]
+        stored += (one[BLOCKS] - one[FREE]) * one[BLOCK]
+    seen[S_STORED] = stored
+    if m >= router.lines.shape[0] // 2:
+        seen[S_PROMPT] -= router.lines[m, WAITING_TOKENS]
 
 
 @inner_kernel
@@ -99,6 +116,8 @@ def wanted(scaled, router, m, now_s):
         model[KIND], scaled.reals[m, PAR:], seen[S_WAITING], seen[S_OUTSTANDING], seen[S_PROMPT], seen[S_BLOCKS],
         seen[S_ARRIVED], n, starting, scaled.clock[TICK_S],
     )  # fmt: skip
+    if model[KIND] == ROLES:
+        want = _role_wanted(scaled, router, scaled.links, m, n)
     scaled.samples[tick % ring, m, WANTED] = min(max(want, model[MIN_ROWS]), model[MAX_ROWS])
     want = steadied(scaled.samples, m, tick, n, model[UP_TICKS], model[DOWN_TICKS])
     entry = scaled.counts[TICKS_USED]
@@ -106,6 +125,22 @@ def wanted(scaled, router, m, now_s):
     log[0], log[1], log[2], log[3] = now_s, m, want, n
     scaled.counts[TICKS_USED] = entry + 1
     return want
+
+
+@inner_kernel
+def _role_wanted(scaled, router, links, m, n):
+    """How many instances of one role policy *roles* wants where there are `n`; it looks at both of the model's."""
+    if links is None:
+        return n
+    models, place = router.lines.shape[0] // 2, (scaled.counts[TICK] - scaled.counts[SCRAPE]) % scaled.samples.shape[0]
+    first, second = scaled.samples[place, m % models], scaled.samples[place, m % models + models]
+    decoding = m % models + models
+    decoders = count_rows(scaled.rows, router, decoding, UP_STATE)
+    decoders += count_rows(scaled.rows, router, decoding, STARTING)
+    return decide_role(
+        m >= models, scaled.reals[m, PAR:], first[S_PROMPT], first[S_STORED], first[S_BLOCKS] + second[S_BLOCKS], n,
+        decoders,
+    )  # fmt: skip
 
 
 @inner_kernel

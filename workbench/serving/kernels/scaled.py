@@ -6,22 +6,24 @@ from workbench.serving.kernels import layout
 from workbench.serving.kernels import scaled_layout as at
 from workbench.serving.kernels.host_cache import make_room
 from workbench.serving.kernels.layout import State
+from workbench.serving.kernels.roles_layout import Links
 from workbench.serving.kernels.scaled_layout import Scaled
 
 
-def scaled_from(scaling: tuple, state: State) -> Scaled:
+def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     """Lay out rows, hosts and models; rows that are not up at first are taken off the router.
 
     Parameters:
         scaling: the fields of `workbench.serving.model.Scaling`.
         state: of the instances; changed.
+        links: between instances with roles of their own; None where there are none.
     """
     (place, host, start_state, tick_s, scrape, kind, par, low, high, up_ticks, down_ticks, down_step, source, control_s,
      fixed_s, dram_s, multicast_s, size, rate, room, ttl_s, cached, keep_s) = scaling[:23]  # fmt: skip
-    n, m, hosts = place.size, kind.size, rate.size
+    n, m, hosts, groups = place.size, size.size, rate.size, kind.size
     rows = np.zeros((n, at.ROW_SIZE), np.int64)
     rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state
-    rows[:, at.OPERATION], rows[:, at.MODEL_OF] = -1, state.instances[:, layout.MODEL]
+    rows[:, at.OPERATION], rows[:, at.MODEL_OF] = -1, state.instances[:, layout.MODEL] % m
     times = np.full((n, at.ROW_TIMES_SIZE), np.inf)
     times[:, at.LEFT_BYTES], times[:, at.DRAM_S] = 0, dram_s
     times[:, at.OTHER_FORM :] = scaling.piped_form.reshape(n, -1)
@@ -32,11 +34,12 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
     nodes = np.hstack([np.zeros((hosts, at.USED_S)), used_s])
     nodes[:, at.SSD_RATE], nodes[:, at.CACHE_BYTES], nodes[:, at.SSD_END_S] = rate, room, np.inf
     nodes[:, at.SSD_EACH] = scaling.ssd_each_bytes_per_s
-    models = np.zeros((m, at.MODEL_SIZE), np.int64)
+    models = np.zeros((groups, at.MODEL_SIZE), np.int64)
     for column, values in enumerate((kind, low, high, up_ticks, down_ticks, down_step, source)):
         models[:, column] = values
     models[:, at.MEMORY_FIRST], models[:, at.HOSTS_SEND] = scaling.memory_first, scaling.hosts_send
-    reals = np.column_stack([control_s, fixed_s, size, ttl_s, keep_s, par])
+    roles = groups // m
+    reals = np.column_stack([control_s, fixed_s, np.tile(size, roles), np.tile(ttl_s, roles), keep_s, par])
     counts = np.zeros(at.COUNTS_SIZE, np.int64)
     counts[at.TICK], counts[at.TICKING] = 1, 1
     counts[at.SCRAPE] = scrape
@@ -63,8 +66,9 @@ def scaled_from(scaling: tuple, state: State) -> Scaled:
             ),
             scaling.switch_whole,
         ),
-        samples=np.zeros((max(scrape + 1, up_ticks.max(), down_ticks.max()), m, at.SAMPLE_SIZE), np.int64),
-        counts=counts, clock=clock, lists=lists, logs=np.empty((3, 16 * n + m + 256, at.LOADS_SIZE)),
+        samples=np.zeros((max(scrape + 1, up_ticks.max(), down_ticks.max()), groups, at.SAMPLE_SIZE), np.int64),
+        counts=counts, clock=clock, lists=lists, logs=np.empty((3, 16 * n + groups + 256, at.LOADS_SIZE)),
+        links=links,
     )  # fmt: skip
     for h in range(hosts):
         make_room(scaled, h, 0.0)

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.serving.kernels.roles_layout import Links
+
 # One row, a place and a model, beside its row of instances; int64.
 PLACE_OF, HOST_OF, ROW_STATE = 0, 1, 2
 LOADED_AT = 3
@@ -46,11 +48,11 @@ MODEL_SIZE = 10
 CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, PAR = 0, 1, 2, 3, 4, 5
 MODEL_REALS_SIZE = 13
 
-# What a decision sees of a model.
-S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED = range(5)
-WANTED = 5
+# What a decision sees of a model, or of one role of it.
+S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED, S_STORED = range(6)
+WANTED = 6
 """What it then wants, within its bounds."""
-SAMPLE_SIZE = 6
+SAMPLE_SIZE = 7
 
 # What all share; int64 and float64.
 TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_USED, DRAINING_ROWS, SCRAPE = range(10)
@@ -89,10 +91,11 @@ class Scaled(NamedTuple):
         hosts: float64[H, 5 + M].
         models, reals: int64[M, 10], float64[M, 13].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
-        samples: int64[W, M, 6], ring of the last ticks.
+        samples: int64[W, M, 7], ring of the last ticks.
         counts, clock: int64[10], float64[6].
         lists: int64[7, L], whole numbers by place, host or row.
         logs: float64[3, L, 9], `STATES`, `LOADS` and `TICKS`, of which each has its number of columns.
+        links: the network between instances with roles of their own; None where there are none.
     """
 
     rows: np.ndarray
@@ -106,3 +109,4 @@ class Scaled(NamedTuple):
     clock: np.ndarray
     lists: np.ndarray
     logs: np.ndarray
+    links: Links | None

@@ -14,6 +14,7 @@ from workbench.serving.kernels.roles_layout import FLOWS_SHORT, Links, flows_of,
 from workbench.serving.kernels.scaled import logged, scaled_from
 from workbench.serving.kernels.scaled_events import PLACES, run_scaled
 from workbench.serving.kernels.scaled_layout import LOGS_SHORT, Scaled
+from workbench.serving.kernels.scaled_roles_events import run_scaled_roles
 
 
 class Finished(NamedTuple):
@@ -62,18 +63,21 @@ def serve(
     Returns:
         `Finished`, or None if the chooser chose what was not offered.
     """
+    apart = bool((instances.role != layout.COLOCATED).any())
     if scaling is not None:
-        models = max(models, scaling[5].size)
+        models = scaling.bytes.size if apart else max(models, scaling.bytes.size)
     state = _state(requests, instances, models, jumps)
-    router = _router(state, models if network is None else 2 * models, route)
-    scaled = None if scaling is None else scaled_from(scaling, state)
-    links = None if network is None else links_from(*network[:4])
+    router = _router(state, 2 * models if apart else models, route)
+    links = links_from(*network[:4]) if apart else None
+    scaled = None if scaling is None else scaled_from(scaling, state, links)
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))
     order = np.ascontiguousarray(order[np.isfinite(back_s[order])])
     broken, place = (time_s, failing, back_s, order), np.zeros(PLACES, np.int64)
     while True:
-        if scaled is not None:
+        if scaled is not None and links is not None:
+            stop = run_scaled_roles(state, router, scaled, chooser, until_s, broken, place)
+        elif scaled is not None:
             stop = run_scaled(state, router, scaled, chooser, until_s, broken, place)
         elif links is not None:
             stop = run_roles(state, router, links, chooser, until_s, broken, place)
@@ -87,6 +91,7 @@ def serve(
             scaled = scaled._replace(logs=np.ascontiguousarray(grown(scaled.logs.swapaxes(0, 1)).swapaxes(0, 1)))
         elif stop == FLOWS_SHORT:
             links = links._replace(flows=grown(links.flows), active=grown(links.active))
+            scaled = None if scaled is None else scaled._replace(links=links)
         else:
             log = "pages" if stop == PAGES_SHORT else "rows"
             state = state._replace(**{log: grown(getattr(state, log))})

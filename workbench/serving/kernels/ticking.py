@@ -3,7 +3,17 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
-from workbench.serving.kernels.layout import MODEL, OUTSTANDING, WAITING
+from workbench.serving.kernels.blocks import blocks_to_admit
+from workbench.serving.kernels.layout import (
+    FREE,
+    MODEL,
+    OUTSTANDING,
+    PREFILLS,
+    QUEUE_HEAD,
+    ROLE,
+    RUNNING,
+    WAITING,
+)
 from workbench.serving.kernels.resizing import grow, shrink
 from workbench.serving.kernels.rows import is_loading
 from workbench.serving.kernels.sampling import count_rows, sample, wanted
@@ -47,7 +57,7 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
         if want < n:
             shrink(state, scaled, router, m, n - want, now_s)
     counts[TICK] += 1
-    calm = nothing_comes and held == 0 and counts[STATES_USED] == changes and nothing_pending(state, scaled)
+    calm = nothing_comes and counts[STATES_USED] == changes and nothing_pending(state, scaled)
     counts[QUIET] = counts[QUIET] + 1 if calm else 0
     if counts[QUIET] == counts[QUIET_ENOUGH]:
         counts[TICKING] = 0
@@ -56,11 +66,19 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
 
 @inner_kernel
 def nothing_pending(state, scaled):
-    """Whether no row is starting and no warm one will expire."""
+    """Whether no row is starting or has a step to do, and no warm one will expire."""
     for j in range(scaled.rows.shape[0]):
         row = scaled.rows[j]
-        if is_loading(row):
+        if is_loading(row) or _works(state, state.instances[j]):
             return False
         if row[ROW_STATE] == WARM and scaled.reals[state.instances[j, MODEL], KEEP_S] < np.inf:
             return False
     return True
+
+
+@inner_kernel
+def _works(state, one):
+    """Whether an instance has requests, and KV that is to be sent does not take the blocks that the first one needs."""
+    if one[OUTSTANDING] == 0 or one[ROLE] != PREFILLS or one[RUNNING] > 0:
+        return one[OUTSTANDING] > 0
+    return blocks_to_admit(state.requests, one, one[QUEUE_HEAD]) <= one[FREE]

@@ -6,6 +6,7 @@ from workbench.errors import UserError
 from workbench.serving.kernels.serving import serve
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import Lowered, Outcome
+from workbench.serving.policy.scalers import MULTICAST
 
 
 def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bool = True) -> Outcome:
@@ -21,11 +22,8 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         UserError: the chooser named a place that was not offered, or a run that the compiled engine does not know yet.
     """
     lowered = checked(lowered)
-    if lowered.scaling is not None and lowered.network is not None:
-        raise UserError(
-            "The compiled engine does not scale instances with roles, or with weights on their links, yet; "
-            "run it on SimPy."
-        )
+    if lowered.scaling is not None and (lowered.scaling.source > MULTICAST).any():
+        raise UserError("The compiled engine does not send weights over links of KV yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(*lowered, models, chooser, jumps)

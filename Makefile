@@ -30,10 +30,10 @@ test: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not real and not notebook and not ui"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not real and not ui"
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(KERNELS)
 	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -m "not real and not notebook and not ui" $(TORCHLESS)
-	$(BIN)/python -m pytest -q -m "real or notebook or ui"
+	$(BIN)/python -m pytest -q -m "real or ui"
 
 benchmark: .venv/.dev
 	$(BIN)/python -m pytest -q -s tests/benchmarks

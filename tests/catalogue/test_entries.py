@@ -10,14 +10,14 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from quick_runs import first_run, quick_run, whole_run
+from quick_runs import alone, tables_of, whole_run
 from tick_labels import value_of_tick
 
 import workbench as wb
 from workbench.blending import simulated as blending_simulated
 from workbench.caching import simulated as caching_simulated
 from workbench.caching.model import Evictions, KeepAliveRun, ScaleUps
-from workbench.catalogue import published, running, spec
+from workbench.catalogue import published, spec
 from workbench.chains import simulated as chains_simulated
 from workbench.errors import UnknownName
 from workbench.figures import draw, sketch
@@ -54,7 +54,7 @@ def test_it_runs_draws_and_speaks(id):
 @pytest.mark.parametrize("id", IDS)
 def test_the_legend_has_room_of_its_own_and_axes_are_named(id):
     """In every panel the axis of the numbers says what they are: across where bars lie, else up."""
-    figure = draw(first_run(id))
+    figure = draw(alone(id, spec.find(id).backends[0]))
     layout = figure.layout
     plot = layout.height - layout.margin.t - layout.margin.b
     assert -layout.legend.y * plot == pytest.approx(AXIS_ROOM)
@@ -66,7 +66,7 @@ def test_the_legend_has_room_of_its_own_and_axes_are_named(id):
 
 @pytest.mark.parametrize("id", IDS)
 def test_every_logarithmic_axis_states_its_ticks(id):
-    layout = sketch(first_run(id))["layout"]
+    layout = sketch(alone(id, spec.find(id).backends[0]))["layout"]
     axes = [axis for name, axis in layout.items() if name[1:].startswith("axis") and axis.get("type") == "log"]
     for axis in axes:
         assert len(axis["tickvals"]) >= 2
@@ -86,7 +86,7 @@ ALONE = [
 
 @pytest.mark.parametrize(("id", "backend"), ALONE)
 def test_each_backend_can_be_asked_alone(id, backend):
-    outcome = quick_run(id, backend)
+    outcome = alone(id, backend)
     assert outcome.backends == (backend,)
     assert outcome.sentence.endswith(".")
     assert draw(outcome).to_dict()["data"]
@@ -137,7 +137,7 @@ SHARES = "lambdascale/slow-link"
 def test_a_simulated_share_comes_from_the_simulator(monkeypatch):
     """A ratio does not change when all is slower; it does when only the runs with a slow link are."""
     entry = spec.find(SHARES)
-    before = quick_run(entry.id, "simpy").tables["share"]
+    before = alone(entry.id, "simpy").tables["share"]
     module = sys.modules["workbench.catalogue.lambdascale.slow_link"]
     true = module.simulate
 
@@ -146,7 +146,7 @@ def test_a_simulated_share_comes_from_the_simulator(monkeypatch):
         return Slow(run) if network.links else run
 
     monkeypatch.setattr(module, "simulate", simulator)
-    after = running.run(entry, {}, backends="simpy", quick=True).tables["share"]
+    after = tables_of(entry.id, "simpy")["share"]
     for one, other in zip(before.to_dicts(), after.to_dicts(), strict=True):
         assert other["kept"] == pytest.approx(one["kept"] / (1 if one["slow_share"] == 1 else 3)), one
 
@@ -165,9 +165,9 @@ def test_promises_kept_come_from_the_simulator(id, monkeypatch):
         return run._replace(first_token_s=run.first_token_s + 3600.0, finish_s=run.finish_s + 3600.0)
 
     entry = spec.find(id)
-    before = quick_run(entry.id, "simpy").tables["kept"]
+    before = alone(entry.id, "simpy").tables["kept"]
     monkeypatch.setattr(module, "simulate", simulator)
-    after = running.run(entry, {}, backends="simpy", quick=True).tables["kept"]
+    after = tables_of(entry.id, "simpy")["kept"]
     assert before["ttft_kept"].min() > 0
     assert after["ttft_kept"].max() == 0
 
@@ -188,9 +188,9 @@ def test_first_tokens_come_from_the_simulator(id, monkeypatch):
 
     entry = spec.find(id)
     first = pl.col("series").str.starts_with("first tokens")
-    before = quick_run(entry.id, "simpy").tables["headline"].filter(first)
+    before = alone(entry.id, "simpy").tables["headline"].filter(first)
     monkeypatch.setattr(module, "simulate", simulator)
-    after = running.run(entry, {}, backends="simpy", quick=True).tables["headline"].filter(first)
+    after = tables_of(entry.id, "simpy")["headline"].filter(first)
     assert len(before)
     assert (after["value"] - before["value"]).to_list() == pytest.approx([3600.0] * len(before))
 
@@ -200,9 +200,9 @@ def test_tokens_made_come_from_the_simulator(monkeypatch):
     module = sys.modules["workbench.catalogue.lambdascale.replaying"]
     true = module.simulate
     entry = spec.find("lambdascale/early-serving")
-    before = quick_run(entry.id, "simpy").tables["ends"]
+    before = alone(entry.id, "simpy").tables["ends"]
     monkeypatch.setattr(module, "simulate", lambda *run: _later(true(*run)))
-    after = running.run(entry, {}, backends="simpy", quick=True).tables["ends"]
+    after = tables_of(entry.id, "simpy")["ends"]
     assert before["made"].min() > 0
     assert after["made"].max() == 0
 
@@ -216,14 +216,14 @@ def test_gpu_time_comes_from_the_simulator(monkeypatch):
     module = sys.modules["workbench.catalogue.lambdascale.replaying"]
     true = module.simulate
     entry = spec.find("lambdascale/fig10")
-    before = running.run(entry, {"reconstructions": 1}, backends="simpy", quick=True).tables["gpu_time"]
+    before = tables_of(entry.id, "simpy", reconstructions=1)["gpu_time"]
 
     def simulator(lowered, *rest):
         run = true(lowered, *rest)
         return run._replace(states=run.states * [2, 1, 1], finish_s=2 * run.finish_s)
 
     monkeypatch.setattr(module, "simulate", simulator)
-    after = running.run(entry, {"reconstructions": 1}, backends="simpy", quick=True).tables["gpu_time"]
+    after = tables_of(entry.id, "simpy", reconstructions=1)["gpu_time"]
     assert (after["gpu_s"] / before["gpu_s"]).to_list() == pytest.approx([2.0] * len(before))
 
 
@@ -243,14 +243,14 @@ SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in {
 def test_a_simulated_number_comes_from_the_simulator(id, monkeypatch):
     """A simulator that gives three times as much shows in every number of its units that is labelled so."""
     entry = spec.find(id)
-    before = quick_run(entry.id, "simpy").tables["headline"]
+    before = alone(entry.id, "simpy").tables["headline"]
     using = [module for name, module in sys.modules.items() if name.startswith("workbench.catalogue.")]
     for module in using:
         if hasattr(module, "_known") and hasattr(module._known, "cache_clear"):
             monkeypatch.setattr(module, "_known", module._known.__wrapped__)
         for name in SIMULATORS & set(vars(module)):
             monkeypatch.setattr(module, name, slow(getattr(module, name)))
-    after = running.run(entry, {}, backends="simpy", quick=True).tables["headline"]
+    after = tables_of(entry.id, "simpy")["headline"]
     assert before["series"].to_list() == after["series"].to_list()
     tripled = [
         (one, other)

@@ -4,9 +4,10 @@ import sys
 
 import polars as pl
 import pytest
+from quick_runs import tables_of
 
 import workbench as wb
-from workbench.catalogue import running, spec
+from workbench.catalogue import spec
 from workbench.catalogue.aegaeon.pools import crossing
 from workbench.pooling.model.lowered import Outcome
 
@@ -28,14 +29,13 @@ def later(run: Outcome) -> Outcome:
 
 @pytest.mark.parametrize("id", SIMULATED)
 def test_what_is_labelled_simulated_comes_from_the_simulator(id, monkeypatch):
-    entry = spec.find(id)
-    before = running.run(entry, {}, backends="simpy", quick=True).tables
+    before = tables_of(id, "simpy")
     for module in [m for name, m in sys.modules.items() if name.startswith("workbench.catalogue.aegaeon.")]:
         for name in ("simulate", "simulate_colocated"):
             if hasattr(module, name):
                 true = getattr(module, name)
                 monkeypatch.setattr(module, name, lambda *given, true=true: later(true(*given)))
-    after = running.run(entry, {}, backends="simpy", quick=True).tables
+    after = tables_of(id, "simpy")
     assert set(before) == set(after)
     for name, table in before.items():
         assert not table.equals(after[name]), name

@@ -3,8 +3,9 @@
 import sys
 
 import pytest
+from quick_runs import alone
 
-from workbench.catalogue import published, running, spec
+from workbench.catalogue import published, spec
 from workbench.figures import base, draw
 
 IDS = [id for id in spec.all_specs() if len(published.published(id))]
@@ -27,7 +28,7 @@ def test_figures_name_series_that_exist(id, monkeypatch):
         named.update(options.get("series") or ())
         return true(outcome, palette, **options)
 
-    outcome = running.run(entry, {}, backends=entry.backends[0], quick=True)
+    outcome = alone(id, entry.backends[0])
     draw(outcome)  # imports the module that draws it
     for name, module in list(sys.modules.items()):
         if name.startswith("workbench.figures") and hasattr(module, "published_marks"):

@@ -27,24 +27,22 @@ def _remembered(entry: Spec) -> Spec:
     return entry._replace(function=function)
 
 
-def quick_run(id: str, backends: tuple[str, ...] | str) -> Outcome:
-    """A quick run with the default parameters.
-
-    Parameters:
-        id: of the experiment.
-        backends: which answer; with real runs among them nothing is kept.
-    """
+def tables_of(id: str, backend: str, **given) -> dict[str, pl.DataFrame]:
+    """What an experiment answers in quick mode, made anew and not judged."""
     entry = spec.find(id)
-    return running.run(entry if "torch" in backends else _remembered(entry), {}, backends=backends, quick=True)
+    return entry.function(Context(backend, "quick"), **entry.bind(given))
+
+
+def alone(id: str, backend: str) -> Outcome:
+    """A quick run by one backend with the default parameters; its verdicts blame nothing, so nothing is run again."""
+    entry = spec.find(id) if backend == "torch" else _remembered(spec.find(id))
+    unjudged = entry._replace(matches=(), orderings=(), judges=())
+    return running.run(unjudged, {}, backends=backend, quick=True)
 
 
 @functools.cache
 def whole_run(id: str) -> Outcome:
-    """A quick run by all backends but the real one."""
-    return quick_run(id, tuple(name for name in spec.find(id).backends if name != "torch"))
-
-
-@functools.cache
-def first_run(id: str) -> Outcome:
-    """A quick run by the first backend alone."""
-    return quick_run(id, spec.find(id).backends[0])
+    """A quick run by all backends but the real one, with its verdicts."""
+    entry = spec.find(id)
+    backends = [name for name in entry.backends if name != "torch"]
+    return running.run(_remembered(entry), {}, backends=backends, quick=True)

@@ -351,6 +351,20 @@ class Findings:
         wide = found.pivot("verdict", index=by, values="len").fill_null(0).select(by, *read)
         return WholeTable(wide.with_columns(all=pl.sum_horizontal(pl.lit(0), *read)).sort(by))
 
+    def read(self, verdict: str, paper: str = "") -> pl.DataFrame:
+        """The verdicts that read so ("differs", say), whole, of one paper or of all; columns without a number left out.
+
+        Raises:
+            UnknownName: no such reading, or no verdict of such a paper.
+        """
+        if verdict not in READINGS:
+            raise UnknownName("reading", verdict, READINGS)
+        if paper and paper not in (papers := self.verdicts["paper"].unique().sort().to_list()):
+            raise UnknownName("paper", paper, papers)
+        table = self.verdicts.filter(verdict=verdict, **({"paper": paper} if paper else {}))
+        shown = [one for one in table.columns if one not in ("paper", "verdict", "mode") and table[one].count()]
+        return WholeTable(table.select(shown))
+
     def figure(self):
         """The plotly `Figure` of all of it."""
         import plotly.graph_objects as go

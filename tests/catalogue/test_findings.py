@@ -48,6 +48,17 @@ def test_counts_add_up(found):
         found.counts("strenght")
 
 
+def test_one_reading_is_shown_whole(found):
+    table = found.read("differs", "toy")
+    assert table.columns == ["experiment", "claim", "unit", "formula", "simulation", "ours", "published", "strength",
+                             "off", "reason"]  # fmt: skip
+    assert table._repr_html_().count("<tr>") == 1 + 2
+    with pytest.raises(UnknownName, match="differs"):
+        found.read("differ")
+    with pytest.raises(UnknownName, match="toy"):
+        found.read("differs", "toi")
+
+
 def test_the_figure_shows_every_verdict_and_comparison(found):
     data = found.figure().data
     assert sum(sum(trace.y) for trace in data if trace.type == "bar") == len(found.verdicts)

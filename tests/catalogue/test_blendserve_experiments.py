@@ -1,5 +1,10 @@
 """What the experiments of BlendServe have to show, beyond running: orderings, failures, sweeps."""
 
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import polars as pl
 import pytest
 
@@ -61,10 +66,34 @@ def test_a_mix_for_another_accelerator_keeps_the_counts():
     assert densities["the A100's jobs"] == pytest.approx(first["density"][0] / balance, rel=0.02)
 
 
-def test_cells_of_a_map_can_be_swept(tmp_path):
-    grid = {"densities": [(0.9,), (1.4,)], "sharings": [(0.05,)]}
-    swept = wb.sweep("blendserve/fig11", grid=grid, requests="20,000", folder=tmp_path, workers=1)
-    whole = run("blendserve/fig11", densities=(0.9, 1.4), sharings=(0.05,), requests="20,000")
+KILLED = """
+import os, signal, sys
+from concurrent.futures import ThreadPoolExecutor
+import workbench as wb
+
+def tell(done, read, total):
+    if done == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+grid = {"densities": [(0.9,), (1.4,)], "sharings": [(0.05,), (0.35,)]}
+wb.sweep("blendserve/fig11", grid=grid, requests="20,000", folder=sys.argv[1], executor=ThreadPoolExecutor(1),
+         workers=1, progress=tell)
+"""
+
+
+def test_a_killed_map_goes_on_where_it_stopped(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    told = []
+    grid = {"densities": [(0.9,), (1.4,)], "sharings": [(0.05,), (0.35,)]}
+    with ThreadPoolExecutor(1) as executor:
+        swept = wb.sweep(
+            "blendserve/fig11", grid=grid, requests="20,000", folder=tmp_path, executor=executor, workers=1,
+            progress=lambda *counts: told.append(counts),
+        )  # fmt: skip
+    assert told[0] == (2, 2, 4)
+    assert told[-1] == (4, 2, 4)
+    whole = run("blendserve/fig11", densities=(0.9, 1.4), sharings=(0.05, 0.35), requests="20,000")
     assert swept.tables["cells"]["gain"].to_list() == whole.tables["cells"]["gain"].to_list()
 
 

@@ -17,10 +17,11 @@ from workbench.catalogue.blendserve.heat import (
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
 from workbench.catalogue.context import Context
-from workbench.catalogue.spec import Match, experiment
+from workbench.catalogue.spec import Match, Ordering, experiment
 
 DENSITIES = tuple(round(0.8 + 0.05 * place, 2) for place in range(13))
 SERIES = {density: f"{GAIN}, density {density:.2f}, x = sharing ratio" for density in DENSITIES}
+LOWEST, HIGHEST = (f"{GAIN}, mean of the row of {which} density" for which in ("lowest", "highest"))
 SPREAD = "spread over the sharing ratio at one density [acceptance]"
 
 
@@ -43,6 +44,7 @@ SPREAD = "spread over the sharing ratio at one density [acceptance]"
             },
         ),
     ),
+    orderings=(Ordering("the gain rises with the density", (LOWEST, HIGHEST), assumptions=(SLOPES,)),),
 )
 def fig11(
     context: Context,
@@ -59,11 +61,14 @@ def fig11(
     table = cells(context, "burstgpt-like", model, accelerator, densities, sharings, requests, scan, overlap)
     gain = table["gain"]
     spread = table.group_by("density").agg(pl.col("gain").max() - pl.col("gain").min())["gain"].max()
+    rows = table.group_by("density").agg(pl.mean("gain")).sort("density")
     more: list[tuple[Any, ...]] = [
         (f"{GAIN}, mean of the grid", "", gain.mean(), "1"),
         (f"{GAIN}, mean of the 65 printed cells", "", gain.mean(), "1"),
         (f"{GAIN}, smallest of the grid", "", gain.min(), "1"),
         (f"{GAIN}, largest of the grid", "", gain.max(), "1"),
         (SPREAD, "", spread, "1"),
+        (LOWEST, "", rows["gain"][0], "1"),
+        (HIGHEST, "", rows["gain"][-1], "1"),
     ]
     return {"cells": table, "headline": grid_headline(table, SERIES, more)}

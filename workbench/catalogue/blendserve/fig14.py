@@ -3,14 +3,14 @@
 import polars as pl
 
 from workbench.catalogue.blendserve.heat import (
-    GAIN,
     SHARINGS,
     SHORT,
     SLOPES,
     Densities,
     Sharings,
     cells,
-    grid_headline,
+    row_series,
+    rows_headline,
     say,
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
@@ -20,10 +20,7 @@ from workbench.catalogue.spec import Match, experiment
 ROWS = {1: 0.8, 3: 0.9, 5: 1.0, 7: 1.2, 9: 1.4}
 """Densities of the rows that have a printed label, of 10 rows."""
 DENSITIES = tuple(ROWS.values())
-SERIES = {
-    density: f"{GAIN}, ShareGPT, row {row} of 10 (density {density:.2f}), x = sharing ratio"
-    for row, density in ROWS.items()
-}
+SERIES = row_series("ShareGPT", ROWS, 10)
 
 
 @experiment(
@@ -50,10 +47,4 @@ def fig14(
 ) -> dict[str, pl.DataFrame]:
     """A cell is a mix of its own; its gain is the ratio of throughputs. Rows without a printed label are left out."""
     table = cells(context, "sharegpt-like", model, accelerator, densities, sharings, requests, scan, overlap)
-    gain = table["gain"]
-    more = [
-        (f"{GAIN}, ShareGPT, mean of the printed cells", "", gain.mean(), "1"),
-        (f"{GAIN}, smallest of the cells", "", gain.min(), "1"),
-        (f"{GAIN}, largest of the cells", "", gain.max(), "1"),
-    ]
-    return {"cells": table, "headline": grid_headline(table, SERIES, more)}
+    return {"cells": table, "headline": rows_headline(table, SERIES, "ShareGPT")}

@@ -3,13 +3,13 @@
 import polars as pl
 
 from workbench.catalogue.blendserve.heat import (
-    GAIN,
     SHORT,
     SLOPES,
     Densities,
     Sharings,
     cells,
-    grid_headline,
+    row_series,
+    rows_headline,
     say,
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
@@ -20,10 +20,7 @@ SHARINGS = (0.2, 0.25, 0.3, 0.35, 0.4)
 ROWS = {1: 0.8, 3: 1.0, 5: 1.2, 7: 1.4, 9: 1.6}
 """Densities of the rows that have a printed label, of 9 rows."""
 DENSITIES = tuple(ROWS.values())
-SERIES = {
-    density: f"{GAIN}, WildChat, row {row} of 9 (density {density:.2f}), x = sharing ratio"
-    for row, density in ROWS.items()
-}
+SERIES = row_series("WildChat", ROWS, 9)
 
 
 @experiment(
@@ -50,10 +47,4 @@ def fig15(
 ) -> dict[str, pl.DataFrame]:
     """A cell is a mix of its own; its gain is the ratio of throughputs. Rows without a printed label are left out."""
     table = cells(context, "wildchat-like", model, accelerator, densities, sharings, requests, scan, overlap)
-    gain = table["gain"]
-    more = [
-        (f"{GAIN}, WildChat, mean of the printed cells", "", gain.mean(), "1"),
-        (f"{GAIN}, smallest of the cells", "", gain.min(), "1"),
-        (f"{GAIN}, largest of the cells", "", gain.max(), "1"),
-    ]
-    return {"cells": table, "headline": grid_headline(table, SERIES, more)}
+    return {"cells": table, "headline": rows_headline(table, SERIES, "WildChat")}

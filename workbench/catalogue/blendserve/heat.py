@@ -51,10 +51,12 @@ def say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> st
         return (
             f"At a density of {best['density']:g} and a sharing ratio of {best['sharing']:g} it is {best['gain']:.3f}."
         )
+    rows = table.group_by("density").agg(pl.mean("gain")).sort("density")
     return (
         f"Over {len(table)} cells the gain is {table['gain'].mean():.3f} on average, from {least['gain']:.3f} (density "
         f"{least['density']:g}, sharing {least['sharing']:g}) to {best['gain']:.3f} ({best['density']:g}, "
-        f"{best['sharing']:g})."
+        f"{best['sharing']:g}); from the lowest density to the highest it goes from {rows['gain'][0]:.3f} to "
+        f"{rows['gain'][-1]:.3f}."
     )
 
 
@@ -90,8 +92,27 @@ def cells(
     return pl.DataFrame(rows)
 
 
+def row_series(source: str, rows: Mapping[int, float], of: int) -> dict[float, str]:
+    """The published series of each density: the rows of a map whose label is printed, counted from the top."""
+    return {
+        density: f"{GAIN}, {source}, row {row} of {of} (density {density:.2f}), x = sharing ratio"
+        for row, density in rows.items()
+    }
+
+
 def grid_headline(table: pl.DataFrame, series: Mapping[float, str], more: Sequence[tuple]) -> pl.DataFrame:
     """Headline rows of the cells, by the series of each density, and of the whole grid."""
     known = [(series[row["density"]], row["sharing"], row["gain"], "1")
              for row in table.iter_rows(named=True) if row["density"] in series]  # fmt: skip
     return headline([*known, *more])
+
+
+def rows_headline(table: pl.DataFrame, series: Mapping[float, str], source: str) -> pl.DataFrame:
+    """Headline rows of a map of which some rows are printed."""
+    gain = table["gain"]
+    more = [
+        (f"{GAIN}, {source}, mean of the printed cells", "", gain.mean(), "1"),
+        (f"{GAIN}, smallest of the cells", "", gain.min(), "1"),
+        (f"{GAIN}, largest of the cells", "", gain.max(), "1"),
+    ]
+    return grid_headline(table, series, more)

@@ -299,10 +299,10 @@ def who_lands_waits_for_blocks_of_others(patch):
 def every_transfer_gets_an_equal_part_of_its_source(patch):
     share_out = links.share_out
 
-    def unfair(flows, egress, ingress):
-        share_out(flows, egress, ingress)
+    def unfair(flows, capacity):
+        share_out(flows, capacity)
         for flow in flows:
-            most = egress[flow.source] / sum(other.source == flow.source for other in flows)
+            most = capacity[flow.ports[0]] / sum(other.ports[0] == flow.ports[0] for other in flows)
             flow.rate = min(flow.rate, most)
 
     patch.setattr(links, "share_out", unfair)

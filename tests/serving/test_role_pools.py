@@ -130,7 +130,7 @@ def watched(lowered):
         hosts_have_room(fleet)
         loads_belong_to_rows(fleet, weights)
         everybody_is_somewhere(cluster)
-        rates_are_fair(links.flows, links.egress, links.ingress)
+        rates_are_fair(links.flows, links.capacity)
     return cluster.outcome()
 
 

@@ -39,9 +39,9 @@ def watched(lowered):
             blocks_are_whose_they_are(place, place.up)
             assert place.outstanding <= place.limit
         everybody_is_somewhere(cluster)
-        rates_are_fair(links.flows, links.egress, links.ingress)
+        rates_are_fair(links.flows, links.capacity)
         assert all(flow.left >= 0 for flow in links.flows)
-    for flow, _ in cluster.router.migrations.log:
+    for flow, *_ in cluster.router.migrations.log:
         assert np.isnan(flow.end_s) or moved.get(flow, 0.0) == pytest.approx(flow.size, rel=1e-9)
     return cluster
 
@@ -81,9 +81,9 @@ def test_rates_are_those_of_progressive_filling(data):
     capacities = st.lists(st.one_of(st.floats(0.01, 100), st.just(inf)), min_size=n, max_size=n)
     egress, ingress = data.draw(capacities), data.draw(capacities)
     pairs = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=8))
-    flows = [Flow(0.0, *pair, 1.0) for pair in pairs]
-    share_out(flows, egress, ingress)
-    rates_are_fair(flows, egress, ingress)
+    flows = [Flow(0.0, (out, n + to), 1.0, None) for out, to in pairs]
+    share_out(flows, [*egress, *ingress])
+    rates_are_fair(flows, [*egress, *ingress])
     bounded = [k for k, rate in enumerate([*egress, *ingress]) if isfinite(rate)]
     paths = [[bounded.index(port) for port in (out, n + to) if port in bounded] for out, to in pairs]
     first = np.cumsum([0, *map(len, paths)])

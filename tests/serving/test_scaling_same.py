@@ -74,15 +74,15 @@ TIERS = [name for name in TIERS_BY_NUMBER if name not in WITH_NETWORKS]
 WANTED = [
     *STATE_CHANGES, *RULES, *("less " + name for name in RULES if name != "none"),
     *("from " + name for name in SOURCES if name not in WITH_NETWORKS), *TIERS, "several sources", "lost", "helped",
-    "first token", "loads at ticks", "ends of warm rows at ticks", "failures at ticks", "failures with loads", "arrivals at ticks",
-    "steps at ticks", "steps with loads", "evicted from a cache", "expired in a cache", "stolen", "restarted",
-    "restarted from another source", "freed late", "shared SSD",
+    "first token", "loads at ticks", "ends of warm rows at ticks", "failures at ticks", "failures with loads",
+    "arrivals at ticks", "steps at ticks", "steps with loads", "evicted from a cache", "expired in a cache", "stolen",
+    "restarted", "restarted from another source", "freed late", "shared SSD",
 ]  # fmt: skip
 
 
 def counting(monkeypatch, seen: Counter):
     """Count what leaves no trace of its own in the outcome."""
-    trim, has, steal, again = HostCache.trim, HostCache.has, Autoscaler._take_from_others, Weights._begin_again
+    trim, has, steal, again = HostCache.trim, HostCache.has, Autoscaler._take_from_others, Weights.begin_again
     released, start = Fleet.released, SharedSSD.start
 
     def counted_trim(self):
@@ -117,7 +117,7 @@ def counting(monkeypatch, seen: Counter):
     monkeypatch.setattr(HostCache, "trim", counted_trim)
     monkeypatch.setattr(HostCache, "has", counted_has)
     monkeypatch.setattr(Autoscaler, "_take_from_others", counted_steal)
-    monkeypatch.setattr(Weights, "_begin_again", counted_again)
+    monkeypatch.setattr(Weights, "begin_again", counted_again)
     monkeypatch.setattr(Fleet, "released", counted_release)
     monkeypatch.setattr(SharedSSD, "start", counted_start)
 

@@ -29,7 +29,7 @@ def row(place_index=0, host=0, start_state=EMPTY, dram_s=0.5, **engine):
 def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> Lowered:
     """A run with an autoscaler; what is one a model, or one a group, is given for all of them, or as a list.
 
-    With roles KV is one byte a token, and links are as in `serving_cases.migrating`.
+    With roles, or with links given, KV is one byte a token, and links are as in `serving_cases.migrating`.
     """
     places, hosts, states, dram_s, engines = zip(*rows, strict=True)
     models = 1 + max(engine[0] for engine in engines)
@@ -45,9 +45,16 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
     host_count = 1 + max(hosts)
     multicast_s = np.broadcast_to(table, (groups, *table.shape[-3:])).copy()
     base = cluster(requests, engines, failures, route, until_s)
-    if groups > models:
-        links = {name: changes.pop(name) for name in ("egress", "ingress", "latency_s", "kv_bytes") if name in changes}
+    links = {name: changes.pop(name) for name in ("egress", "ingress", "latency_s", "kv_bytes") if name in changes}
+    if groups > models or links:
         base = migrating(requests, engines, failures, route=route, until_s=until_s, **links)
+    if "host_egress" in changes:
+        host_egress = np.full(host_count, changes.pop("host_egress"), float)
+        base = base._replace(network=base.network._replace(host_egress=host_egress))
+    of_chains = {}
+    for name, kind in (("chains", np.int64), ("lag_s", float), ("decode_first", np.int64), ("near_s", float)):
+        if name in changes:
+            of_chains[name] = np.broadcast_to(np.array(changes.pop(name), kind), groups).copy()
     pipelines = {}
     for name, kind in (("piped_s", float), ("piped_with", np.int64), ("piped_form", float), ("switch_whole", np.int64)):
         if name in changes:
@@ -71,6 +78,7 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         cached=np.array(changes.pop("cached", np.zeros((host_count, models))), np.int64),
         **_no_pipelines(base.instances, multicast_s) | pipelines,
         **local,
+        **of_chains,
         **each,
     )
     assert not changes, changes

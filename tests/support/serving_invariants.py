@@ -43,10 +43,10 @@ def everybody_is_somewhere(cluster):
         assert ranks == sorted(ranks)
 
 
-def rates_are_fair(flows, egress, ingress):
+def rates_are_fair(flows, capacity):
     """No link carries more than it can; every transfer crosses a full link on which no other is faster."""
-    links = {("out", k): rate for k, rate in enumerate(egress)} | {("in", k): rate for k, rate in enumerate(ingress)}
-    crossed = {flow: (("out", flow.source), ("in", flow.target)) for flow in flows}
+    links = dict(enumerate(capacity))
+    crossed = {flow: flow.ports for flow in flows}
     users = {link: [flow for flow in flows if link in crossed[flow]] for link in links}
     full = {link for link in links if isfinite(links[link])}
     for link in list(full):

@@ -1,17 +1,20 @@
-"""What a fleet that scales writes down: every change of a row's state, every load, every decision."""
+"""What a fleet that scales writes down: changes of a row's state, loads, flows of weights, decisions."""
 
 from workbench.queueing.simulated.clock import Clock
+from workbench.serving.simulated.links import Flow
 from workbench.serving.simulated.load import Load
+from workbench.serving.simulated.row import Row
 
 
 class FleetLog:
-    """Three lists, each in the order in which things happened."""
+    """Four lists, each in the order in which things happened."""
 
     def __init__(self, clock: Clock):
         self.clock = clock
         self.states: list[tuple[float, int, int]] = []
         self.loads: list[Load] = []
         self.ticks: list[tuple[float, int, int, int]] = []
+        self.chains: list[tuple[Flow, int, int, list[Row]]] = []  # with operation, source, and rows that it passes
 
     def changed(self, row: int, state: int) -> None:
         """A row has another state now."""

@@ -1,4 +1,4 @@
-"""Links out of and into instances, shared max-min fairly by the transfers over them."""
+"""Links out of and into instances and out of hosts, shared max-min fairly by the transfers over them."""
 
 from collections.abc import Callable
 from math import inf, isfinite, nan
@@ -8,36 +8,48 @@ from workbench.serving.model.lowered import Network
 
 
 class Flow:
-    """Some bytes on their way from one instance to another."""
+    """Some bytes on their way over some ports, all at the same rate."""
 
-    __slots__ = ("end_s", "left", "rate", "size", "source", "start_s", "target")
+    __slots__ = ("end_s", "ended", "left", "ports", "rate", "size", "start_s", "stop_s")
 
-    def __init__(self, start_s: float, source: int, target: int, size: float):
-        self.start_s, self.source, self.target, self.size = start_s, source, target, size
-        self.left, self.rate, self.end_s = size, 0.0, nan
+    def __init__(self, start_s: float, ports: tuple[int, ...], size: float, ended: Callable[["Flow"], None]):
+        self.start_s, self.ports, self.size, self.ended = start_s, ports, size, ended
+        self.left, self.rate, self.end_s, self.stop_s = size, 0.0, nan, nan
 
 
 class Links:
     """Transfers in the order in which they started; whenever one starts or is over, all go on at other speeds."""
 
-    def __init__(self, given: Network, clock: Clock, priority: int, ended: Callable[[Flow], None]):
+    def __init__(self, given: Network, clock: Clock, priority: int):
         """Nothing is sent yet.
 
         Parameters:
             given: rates and latency.
             clock: on which the ends are put.
             priority: of the ends among all that happens at one instant.
-            ended: told of each transfer that is complete.
         """
-        self.egress, self.ingress, self.latency_s = given.egress.tolist(), given.ingress.tolist(), given.latency_s
-        self.clock, self.priority, self.ended = clock, priority, ended
+        self.instances = len(given.egress)
+        self.capacity = [*given.egress.tolist(), *given.ingress.tolist(), *given.host_egress.tolist()]
+        self.latency_s, self.clock, self.priority = given.latency_s, clock, priority
         self.flows: list[Flow] = []
         self.since_s = 0.0  # the last time that a transfer started or was over
         self.plans = 0  # how often the next end was worked out; older plans are void
 
-    def start(self, source: int, target: int, size: float) -> Flow:
-        """Send `size` bytes from one instance to another."""
-        flow = Flow(self.clock.now, source, target, size)
+    def out_of(self, instance: int) -> int:
+        """The port out of an instance."""
+        return instance
+
+    def into(self, instance: int) -> int:
+        """The port into an instance."""
+        return self.instances + instance
+
+    def out_of_host(self, host: int) -> int:
+        """The port out of the memory of a host."""
+        return 2 * self.instances + host
+
+    def start(self, ports: tuple[int, ...], size: float, ended: Callable[[Flow], None]) -> Flow:
+        """Send `size` bytes over some ports; `ended` is told when they are all there."""
+        flow = Flow(self.clock.now, ports, size, ended)
         self._settle()
         self.flows.append(flow)
         self._plan()
@@ -47,6 +59,7 @@ class Links:
         """A transfer is given up."""
         self._settle()
         self.flows.remove(flow)
+        flow.stop_s = self.clock.now
         self._plan()
 
     def _settle(self) -> None:
@@ -62,7 +75,7 @@ class Links:
 
     def _plan(self) -> None:
         """Share out the links, and put the next end on the clock."""
-        share_out(self.flows, self.egress, self.ingress)
+        share_out(self.flows, self.capacity)
         self.plans += 1
         if self.flows:
             plan, flow = self.plans, min(self.flows, key=self._end_s)
@@ -73,33 +86,32 @@ class Links:
         if plan == self.plans:
             flow.end_s = self.clock.now
             self.cancel(flow)
-            self.ended(flow)
+            flow.ended(flow)
 
 
-def share_out(flows: list[Flow], egress: list[float], ingress: list[float]) -> None:
+def share_out(flows: list[Flow], capacity: list[float]) -> None:
     """Set max-min fair rates by progressive filling: the link with the smallest share fixes that of its transfers.
 
-    Of equal links the first one does, those out of instances before those into them. A transfer over links without
+    Of equal links the first one does. A transfer over links without
     bounds has an infinite rate.
 
     Parameters:
         flows: in the order in which they started.
-        egress, ingress: bytes/s out of and into each instance.
+        capacity: bytes/s of all ports: out of instances, into them, out of hosts.
     """
-    left = [*egress, *ingress]
+    left = list(capacity)
     bounded = [port for port, rate in enumerate(left) if isfinite(rate)]
-    ports = {flow: (flow.source, len(egress) + flow.target) for flow in flows}
     open_flows = list(flows)
     for flow in flows:
         flow.rate = inf
     while True:
-        users = [sum(port in ports[flow] for flow in open_flows) for port in range(len(left))]
+        users = [sum(port in flow.ports for flow in open_flows) for port in range(len(left))]
         shares = [(left[port] / users[port], port) for port in bounded if users[port]]
         if not shares:
             return
         share, narrowest = min(shares)
-        for flow in [flow for flow in open_flows if narrowest in ports[flow]]:
+        for flow in [flow for flow in open_flows if narrowest in flow.ports]:
             flow.rate = share
             open_flows.remove(flow)
-            for port in ports[flow]:
+            for port in flow.ports:
                 left[port] = max(left[port] - share, 0.0)

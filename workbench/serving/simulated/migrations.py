@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.lowered import FLOW_COLUMNS, Network
+from workbench.serving.model.lowered import FLOW_COLUMNS
 from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.instance import Instance
-from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.links import Flow, Links
 from workbench.serving.simulated.prefiller import Prefiller
 from workbench.serving.simulated.ranks import join_first
@@ -16,20 +14,21 @@ from workbench.serving.simulated.request import Request
 class Migrations:
     """Who sends what to whom, and what a failure does to it."""
 
-    def __init__(self, given: Network, instances: list[Instance], router, clock: Clock, instants: Instants):
-        self.instances, self.router, self.kv_bytes = instances, router, given.kv_bytes.tolist()
-        self.links = Links(given, clock, instants.lands, self._lands)
+    def __init__(self, kv_bytes: list[float], instances: list[Instance], router, links: Links):
+        """Nothing is on its way; a token of each model's KV has `kv_bytes`."""
+        self.kv_bytes, self.instances, self.router, self.links = kv_bytes, instances, router, links
         self.coming: dict[Flow, Request] = {}
         self.flows: dict[Request, Flow] = {}  # those of requests whose transfer is on its way
-        self.log: list[tuple[Flow, int]] = []  # of each its request's index
+        self.log: list[tuple[Flow, int, int, int]] = []  # with request, source and target
 
     def start(self, request: Request, target: Decoder) -> None:
         """Send what is stored of a request to an instance that expects it."""
         target.expect(request)
         size = request.stored * self.kv_bytes[request.model]
-        flow = self.links.start(request.prefilled_on, target.index, size)
+        source, ports = request.prefilled_on, self.links
+        flow = ports.start((ports.out_of(source), ports.into(target.index)), size, self._lands)
         self.coming[flow], self.flows[request] = request, flow
-        self.log.append((flow, request.index))
+        self.log.append((flow, request.index, source, target.index))
 
     def stop(self, instance: Instance) -> None:
         """An instance is about to fail: nothing comes from it or to it any more."""
@@ -48,7 +47,7 @@ class Migrations:
 
     def table(self) -> np.ndarray:
         """All transfers, as `Outcome` has them."""
-        rows = [(x.start_s, x.end_s, request, x.source, x.target, x.size) for x, request in self.log]
+        rows = [(x.start_s, x.end_s, *whose, x.size) for x, *whose in self.log]
         return np.array(rows, dtype=np.float64).reshape(-1, len(FLOW_COLUMNS))
 
     def _cancel(self, request: Request) -> int:
@@ -56,10 +55,10 @@ class Migrations:
         flow = self.flows.pop(request)
         del self.coming[flow]
         self.links.cancel(flow)
-        return flow.target
+        return request.instance
 
     def _lands(self, flow: Flow) -> None:
         request = self.coming.pop(flow)
         del self.flows[request]
-        self.instances[flow.source].let_go(request)
-        self.instances[flow.target].land(request)
+        self.instances[request.prefilled_on].let_go(request)
+        self.instances[request.instance].land(request)

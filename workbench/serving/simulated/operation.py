@@ -1,6 +1,7 @@
 """Rows of one group that start together, and the rows that they read from."""
 
 from workbench.serving.model.scaled import PIPED
+from workbench.serving.simulated.links import Flow
 from workbench.serving.simulated.load import Load
 from workbench.serving.simulated.row import Row
 
@@ -12,6 +13,7 @@ class Operation:
         self.number, self.group, self.sources = number, group, list(sources)
         self.loads: list[Load] = []
         self.broken: set[int] = set()  # numbers of pipelines that lost a member
+        self.flows: list[Flow] = []  # by which its weights are on their way
         for row in sources:
             row.uses += 1
 

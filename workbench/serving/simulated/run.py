@@ -11,6 +11,7 @@ from workbench.serving.model.lowered import COLOCATED, DECODE, INSIDE, PREFILL, 
 from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.links import Links
 from workbench.serving.simulated.log import Log
 from workbench.serving.simulated.migrations import Migrations
 from workbench.serving.simulated.prefiller import Prefiller
@@ -42,15 +43,18 @@ class Cluster:
         if lowered.scaling is not None:
             models = max(models, len(lowered.scaling.kind))
         self.router = Router(self.instances, models, int(lowered.route), self.clock, self.instants, choose)
+        self.links = None
         if lowered.network is not None:
-            self.router.migrations = Migrations(lowered.network, self.instances, self.router, self.clock, self.instants)
+            self.links = Links(lowered.network, self.clock, self.instants.lands)
+            kv_bytes = lowered.network.kv_bytes.tolist()
+            self.router.migrations = Migrations(kv_bytes, self.instances, self.router, self.links)
         self.met = 0
         self.scaled = None
         if lowered.scaling is None:
             for instance in self.instances:
                 instance.recover(self.router)
         else:
-            self.scaled = Scaled(lowered.scaling, self.instances, self.router, self.clock, self.instants)
+            self.scaled = Scaled(lowered.scaling, self.instances, self.router, self.links, self.clock, self.instants)
             self.scaled.start(self._all_done, lambda: self._nothing_to_come(lowered.failures))
         self._expect(lowered)
 

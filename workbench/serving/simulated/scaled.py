@@ -6,13 +6,21 @@ import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
 from workbench.serving.model.lowered import DECODE
-from workbench.serving.model.scaled import LOAD_COLUMNS, STATE_COLUMNS, TICK_COLUMNS, Scaling
+from workbench.serving.model.scaled import (
+    CHAIN_COLUMNS,
+    HOP_COLUMNS,
+    LOAD_COLUMNS,
+    STATE_COLUMNS,
+    TICK_COLUMNS,
+    Scaling,
+)
 from workbench.serving.simulated.autoscaler import Autoscaler
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.fleet_log import FleetLog
 from workbench.serving.simulated.host_cache import HostCache
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.links import Links
 from workbench.serving.simulated.router import Router
 from workbench.serving.simulated.row import Row
 from workbench.serving.simulated.weights import Weights
@@ -21,7 +29,10 @@ from workbench.serving.simulated.weights import Weights
 class Scaled:
     """Rows on places, their weights, and the autoscaler over them."""
 
-    def __init__(self, given: Scaling, instances: list[Instance], router: Router, clock: Clock, instants: Instants):
+    def __init__(
+        self, given: Scaling, instances: list[Instance], router: Router, links: Links | None, clock: Clock,
+        instants: Instants,
+    ):  # fmt: skip
         self.clock, self.log = clock, FleetLog(clock)
         models = len(given.bytes)
         groups = [instance.model + models * (instance.role == DECODE) for instance in instances]
@@ -29,7 +40,7 @@ class Scaled:
         rows = [Row(*row) for row in zip(instances, groups, *columns, strict=True)]
         self.fleet = Fleet(rows, given.keep_s.tolist(), router, clock, instants, self.log)
         self.fleet.caches += [self._cache(given, host) for host in range(len(given.cache_bytes))]
-        self.weights = Weights(given, self.fleet, clock, instants, self.log)
+        self.weights = Weights(given, self.fleet, links, clock, instants, self.log)
         self.autoscaler = Autoscaler(given, self.fleet, self.weights, router, self.log, clock, instants.ticks)
 
     def _cache(self, given: Scaling, host: int) -> HostCache:
@@ -59,10 +70,15 @@ class Scaled:
             (x.start_s, x.end_s, x.row.index, x.tier, x.source_count, x.operation, x.first_token_s, x.helped, x.piped_s)
             for x in self.log.loads
         ]
+        sent = self.log.chains
+        chains = [(x.start_s, x.end_s, x.stop_s, number, source, x.size) for x, number, source, _ in sent]
+        hops = [(k, row.index) for k, (*_, rows) in enumerate(sent) for row in rows]
         return {
             "states": _table(self.log.states, STATE_COLUMNS),
             "loads": _table(loads, LOAD_COLUMNS),
             "ticks": _table(self.log.ticks, TICK_COLUMNS),
+            "chains": _table(chains, CHAIN_COLUMNS),
+            "hops": _table(hops, HOP_COLUMNS),
         }
 
 

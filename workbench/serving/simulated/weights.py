@@ -4,6 +4,7 @@ from workbench.queueing.simulated.clock import Clock
 from workbench.serving.model.scaled import Scaling
 from workbench.serving.policy.scalers import (
     ALL_CACHED,
+    CHAINS,
     DRAM_TIER,
     FIXED,
     FIXED_TIER,
@@ -14,9 +15,11 @@ from workbench.serving.policy.scalers import (
     RESIDENT_TIER,
     SSD_TIER,
 )
+from workbench.serving.simulated.chains import Chain, Chains
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.fleet_log import FleetLog
 from workbench.serving.simulated.instants import Instants
+from workbench.serving.simulated.links import Links
 from workbench.serving.simulated.load import Load
 from workbench.serving.simulated.operation import Operation
 from workbench.serving.simulated.row import Row
@@ -26,7 +29,9 @@ from workbench.serving.simulated.shared_ssd import SharedSSD
 class Weights:
     """The loads on their way, in operations: what each row waits for, what ends that, and what a failure does to it."""
 
-    def __init__(self, given: Scaling, fleet: Fleet, clock: Clock, instants: Instants, log: FleetLog):
+    def __init__(
+        self, given: Scaling, fleet: Fleet, links: Links | None, clock: Clock, instants: Instants, log: FleetLog
+    ):  # fmt: skip
         self.fleet, self.clock, self.instants, self.log = fleet, clock, instants, log
         self.source, self.size = given.source.tolist(), given.bytes.tolist()
         self.control_s, self.fixed_s = given.control_s.tolist(), given.fixed_s.tolist()
@@ -39,6 +44,7 @@ class Weights:
             SharedSSD(*rates, clock, instants.reads, self._was_read)
             for rates in zip(given.ssd_bytes_per_s.tolist(), given.ssd_each_bytes_per_s.tolist(), strict=True)
         ]
+        self.chains = Chains(given, self, links) if links else None
         self.begun = 0
         self.operations: dict[int, Operation] = {}  # those that run, by number
         self.coming: dict[Row, Load] = {}
@@ -46,7 +52,7 @@ class Weights:
     def begin_resident(self, group: int, rows: list[Row]) -> None:
         """Rows of a group have just taken the places of others, with their weights: they come up at once."""
         operation = self._operation(group, [])
-        for load in [self._load(row, RESIDENT_TIER, operation, 0) for row in rows]:
+        for load in [self.load(row, RESIDENT_TIER, operation, 0) for row in rows]:
             self._complete(load)
 
     def begin(self, group: int, rows: list[Row], cached: list[bool]) -> None:
@@ -61,7 +67,7 @@ class Weights:
             if ready_s <= self.clock.now:
                 self._complete(load)
             else:
-                self._expect(load, ready_s)
+                self.expect(load, ready_s)
 
     def lose(self, row: Row) -> None:
         """A row failed: its own load is lost, and loads that have no other source left begin again."""
@@ -71,19 +77,27 @@ class Weights:
             self._break_pipeline(load)
             self._leave_operation(load)
         for operation in list(self.operations.values()):
-            if operation.lose_source(row):
-                self._begin_again(operation)
+            if isinstance(operation, Chain):
+                self.chains.lose(operation, row)
+            elif operation.lose_source(row):
+                self.begin_again(operation)
 
     def _start(self, group: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
         """Loads of rows, with the time at which each is ready; reads from SSD are on their way and left out."""
-        if self.source[group] != MULTICAST:
+        if self.source[group] not in (MULTICAST, CHAINS):
             return self._start_tiers(group, rows, cached)
-        found, model = [], rows[0].model
-        if self.memory_first[group]:
-            warm = [row for row, hit in zip(rows, cached, strict=True) if hit]
-            found += self._start_batches(group, warm, [], 0)
-            rows = [row for row in rows if row not in warm]
-            cached = [False] * len(rows)
+        found, model, hits = [], rows[0].model, dict(zip(rows, cached, strict=True))
+        by_chains = self.source[group] == CHAINS
+        if self.memory_first[group] and any(cached):
+            warm = [row for row in rows if hits[row]]
+            rows, cached = [row for row in rows if not hits[row]], [False] * (len(rows) - len(warm))
+            if by_chains:
+                found += self._start_tiers(group, warm, [True] * len(warm))
+            else:
+                found += self._start_batches(group, warm, [], 0)
+        if by_chains:
+            near, rows = self.chains.start(group, rows)
+            return found + near + (self._start_tiers(group, rows, [hits[row] for row in rows]) if rows else [])
         sources = self.fleet.readable(model)
         senders = len(sources)
         if not sources and self.hosts_send[group]:
@@ -112,7 +126,7 @@ class Weights:
         alone_s, piped_s, pipelines = (table[entry].tolist() for table in tables)
         if self.switch_whole[group]:
             alone_s = [max(alone_s)] * len(rows)
-        loads = [self._load(row, tier, operation, senders) for row in rows]
+        loads = [self.load(row, tier, operation, senders) for row in rows]
         for k, load in enumerate(loads):
             if piped_s[k] < alone_s[k]:
                 load.pipeline = pipelines[k]
@@ -123,7 +137,7 @@ class Weights:
         operation, loads = self._operation(group, []), []
         for row, hit in zip(rows, cached, strict=True):
             tier, load_s = self._tier(row, hit)
-            load = self._load(row, tier, operation, 0)
+            load = self.load(row, tier, operation, 0)
             if tier == SSD_TIER:
                 self.ssds[row.host].start(load, self.size[row.model])
             elif tier == IDEAL_TIER:
@@ -144,17 +158,23 @@ class Weights:
         return SSD_TIER, 0.0
 
     def _operation(self, group: int, sources: list[Row]) -> Operation:
-        operation = self.operations[self.begun] = Operation(self.begun, group, sources)
+        return self.add(Operation(self.begun, group, sources))
+
+    def add(self, operation: Operation) -> Operation:
+        """An operation begins, of the number `begun`."""
+        self.operations[self.begun] = operation
         self.begun += 1
         return operation
 
-    def _load(self, row: Row, tier: int, operation: Operation, senders: int) -> Load:
+    def load(self, row: Row, tier: int, operation: Operation, senders: int) -> Load:
         load = self.coming[row] = Load(row, self.clock.now, tier, senders, operation.number)
         operation.loads.append(load)
         self.log.loads.append(load)
         return load
 
-    def _expect(self, load: Load, ready_s: float) -> None:
+    def expect(self, load: Load, ready_s: float) -> None:
+        """A load is ready at some time, unless it is lost before."""
+
         def ready(_) -> None:
             if self.coming.get(load.row) is load:
                 self._complete(load)
@@ -180,7 +200,7 @@ class Weights:
     def _was_read(self, load: Load) -> None:
         """The SSD has read all of a load: the host caches it, and the engine starts."""
         self.fleet.caches[load.row.host].put(load.row.model)
-        self._expect(load, self.clock.now + self.control_s[load.row.group])
+        self.expect(load, self.clock.now + self.control_s[load.row.group])
 
     def _complete(self, load: Load) -> None:
         row = load.row
@@ -196,16 +216,25 @@ class Weights:
         operation = self.operations[load.operation]
         operation.loads.remove(load)
         if not operation.loads:
-            del self.operations[operation.number]
-            for row in operation.release():
-                self.fleet.released(row)
+            self.end(operation)
 
-    def _begin_again(self, operation: Operation) -> None:
+    def end(self, operation: Operation) -> None:
+        """An operation is over: nothing is sent any more, and its sources are read no more."""
+        del self.operations[operation.number]
+        for flow in operation.flows:
+            self.chains.links.cancel(flow)
+        for row in operation.release():
+            self.fleet.released(row)
+
+    def begin_again(self, operation: Operation) -> None:
         """The loads of an operation without a source are lost, and their rows start anew from what there is now."""
         for row in operation.members():
             self.fleet.leave_pipeline(row)
-        del self.operations[operation.number]
-        rows = [load.row for load in operation.loads]
+        self.end(operation)
+        self.start_anew([load.row for load in operation.loads])
+
+    def start_anew(self, rows: list[Row]) -> None:
+        """Rows of a group that lost their loads start from what there is now."""
         cached = [self.fleet.caches[row.host].has(row.model) for row in rows]
-        for load, ready_s in self._start(operation.group, rows, cached):
-            self._expect(load, ready_s)
+        for load, ready_s in self._start(rows[0].group, rows, cached):
+            self.expect(load, ready_s)

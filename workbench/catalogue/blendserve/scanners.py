@@ -20,7 +20,17 @@ from workbench.catalogue.blendserve.jobs import (
     served,
     size_of,
 )
-from workbench.catalogue.blendserve.parameters import MEASURED, SCANS, Main, On, Overlap, Requests, Served
+from workbench.catalogue.blendserve.parameters import (
+    BIASED,
+    MEASURED,
+    PRINTED,
+    SCANS,
+    Main,
+    On,
+    Overlap,
+    Requests,
+    Served,
+)
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -34,7 +44,12 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     parts = [
         f"{table.filter(pl.col('scan') == name)['share'].mean():.1%} with {name}" for name in (*SCANS[::-1], NF_DFS)
     ]
-    return f"Mean share of the practical optimum over the four traces: {', '.join(parts)}."
+    swaps = {name: table.filter(pl.col("scan") == name)["swaps"].sum() for name in (PRINTED, BIASED)}
+    return (
+        f"Mean share of the practical optimum over the four traces: {', '.join(parts)}. As printed the scanner counts "
+        f"too little for who is in flight: {swaps[PRINTED]:,} times somebody is swapped out, {swaps[BIASED]:,} times "
+        "with the length-biased mean."
+    )
 
 
 @experiment(

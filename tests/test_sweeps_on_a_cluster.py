@@ -135,6 +135,9 @@ class Growing:
         self.asked += 1
         return {"one": 2, "other": 1} if self.asked > 1 else {}
 
+    def run(self, function, *given, workers, on_error):
+        assert workers == ["one", "other"]
+
 
 def test_as_much_is_under_way_as_the_cluster_has_workers_by_now(tmp_path):
     with Counting() as pool:

@@ -11,8 +11,11 @@ import functools
 import hashlib
 import io
 import json
+import math
 import os
+import platform
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -40,11 +43,13 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THR
 
 @runtime_checkable
 class Cluster(Protocol):
-    """What is asked of a Dask client (`distributed.Client`): an executor, and how many threads its workers have now."""
+    """What is asked of a Dask client (`distributed.Client`)."""
 
     def get_executor(self, *, pure: bool) -> Executor: ...
 
     def nthreads(self) -> Mapping[str, int]: ...
+
+    def run(self, function: Callable, *given: Any, workers: Sequence[str], on_error: str) -> Any: ...
 
 
 class Task(NamedTuple):
@@ -208,21 +213,19 @@ def _compute(
     if not todo:
         return
     count = min(len(todo), workers or os.cpu_count() or 1)
-    own = client = None
+    own = members = None
     if isinstance(executor, Cluster):
-        client, executor = executor, executor.get_executor(pure=False)  # pure: a failure would be remembered
+        members, executor = _Members(executor), executor.get_executor(pure=False)  # pure: a failure is remembered
     elif executor is None:
         from loky import ProcessPoolExecutor
 
         executor = own = ProcessPoolExecutor(max_workers=count, env=ONE_THREAD)
-    counted_s = -1.0
     waiting: list[int] = list(reversed(todo))
     pending: dict[Future, int] = {}
     failed = False
     try:
         while waiting or pending:
-            if client is not None and time.monotonic() - counted_s >= 1.0:
-                count, counted_s = max(1, sum(client.nthreads().values())), time.monotonic()
+            count = members.threads() if members is not None else count
             while waiting and len(pending) < PENDING_PER_WORKER * count:
                 index = waiting.pop()
                 try:
@@ -246,6 +249,37 @@ def _compute(
             future.cancel()
         if own is not None:
             own.shutdown(wait=True, kill_workers=bool(pending))
+
+
+class _Members:
+    """The workers of a cluster, which come and go."""
+
+    def __init__(self, client: Cluster):
+        self._client, self._known, self._threads, self._asked_s = client, set(), 1, -math.inf
+
+    def threads(self) -> int:
+        """How many tasks can run at once, as of the last second; at least 1."""
+        if time.monotonic() - self._asked_s >= 1.0:
+            threads, self._asked_s = self._client.nthreads(), time.monotonic()
+            self._threads = max(1, sum(threads.values()))
+            if new := sorted(set(threads) - self._known):
+                here = (platform.node(), os.getpid(), _process_group())
+                self._client.run(_stay, *here, workers=new, on_error="ignore")
+                self._known.update(new)
+        return self._threads
+
+
+def _process_group() -> int | None:
+    return os.getpgrp() if hasattr(os, "getpgrp") else None
+
+
+def _stay(node: str, process: int, group: int | None) -> None:
+    """On a worker: one that belongs to the process group of the sweep is not ended by an interrupt of a notebook.
+
+    Jupyter interrupts the whole group, and a local cluster would not start its workers again after that.
+    """
+    if group is not None and (platform.node(), _process_group()) == (node, group) and os.getpid() != process:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _result(future: Future, task: Task) -> dict[str, bytes] | WorkbenchError:

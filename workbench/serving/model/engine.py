@@ -24,6 +24,8 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
     lowered = checked(lowered)
     if lowered.scaling is not None and (lowered.scaling.source > MULTICAST).any():
         raise UserError("The compiled engine does not send weights over links of KV yet; run it on SimPy.")
+    if lowered.scaling is not None and lowered.scaling.live.any():
+        raise UserError("The compiled engine does not let instances help while they load yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(*lowered, models, chooser, jumps)

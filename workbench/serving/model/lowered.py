@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.serving.model.scaled import (
+    ASSIST_COLUMNS,
     CHAIN_COLUMNS,
     HOP_COLUMNS,
     LOAD_COLUMNS,
@@ -173,6 +174,8 @@ class Outcome(NamedTuple):
         chains: float64[k, 6], flows of weights in order of start: start, end (NaN if given up or on its way), when it
             was over in whatever way (NaN if it was not), operation, source (a row, or N + the number of a host), bytes.
         hops: float64[k, 2], the rows that each of these passes, in order: number of the flow, row.
+        assists: float64[k, 6], steps that tails helped with, in order of start: start, end (NaN if the step was lost,
+            or the run ended first), who helped, whose step, its iteration, layers that were there.
     """
 
     status: np.ndarray
@@ -197,3 +200,4 @@ class Outcome(NamedTuple):
     flows: np.ndarray = np.empty((0, len(FLOW_COLUMNS)))
     chains: np.ndarray = np.empty((0, len(CHAIN_COLUMNS)))
     hops: np.ndarray = np.empty((0, len(HOP_COLUMNS)))
+    assists: np.ndarray = np.empty((0, len(ASSIST_COLUMNS)))

@@ -93,6 +93,9 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         near_s=np.array(
             [one.bytes / one.near_bytes_per_s if one.bytes and one.near_bytes_per_s else np.inf for one in weights]
         ),
+        live=np.array([int(one.live) * (1 + one.only_worth) for one in weights]),
+        layers=np.array([one.layers or 1 for one in weights]),
+        activation_s=np.array([one.activation_s for one in weights]),
         pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in owned]).astype(np.int64),
     )
 

@@ -49,6 +49,23 @@ and with each other. What rows of a group g that starts at one decision (or begi
   a row still, else as any rows that start. If the flow goes on, what is left is sent, as a new flow of the
   operation, to the rows before it that still load. This flow starts first. When a row of a ring fails, all others whose
   weights are not there yet begin again as any rows that start.
+
+While the flows of an operation of *chains* are on their way, their tails, the last rows that they pass, may help rows
+of their group that are up, if the group is *live*. When a step with prompt chunks is about to begin on such a row:
+
+- Free are the tails of the group that help no step now and of whose model at least one layer is there. Of these it is
+  the floor of *layers* times the share of the operation's bytes that have come, of a ring the least share of a flow
+  still on its way. What has come until now is what is left at the latest start or end of any flow, less the rate since;
+  of a flow without bounds nothing until its end. Lags are not counted.
+- The row is helped if fewer rows than there are free tails have a better claim: those that are up, that nobody helps
+  now, and that have more prompt tokens to compute in their queue and among those that run, or as many and a lower
+  index. It gets the free tail with the most layers, of equals by operation, then by flow.
+- The step then takes `workbench.serving.policy.helped_s`, of all its tokens, if that is less than alone, and if, with
+  *live* 2, `worth_helping` agrees: *waiting* are its prompt tokens over those of the step, rounded up, *layer_s* is the
+  step alone over *layers*, *hand_s* what handing over adds, and *left_s* the longest time that any of the operation's
+  flows needs for what is left at its rate, without latency (0 without bounds).
+- The length of a step does not change any more. The tail is free again when the step ends or is lost, even if the tail
+  itself is up by then, or has failed.
 """
 
 from typing import NamedTuple
@@ -66,7 +83,8 @@ LOAD_COLUMNS = (
 TICK_COLUMNS = ("time_s", "group", "want", "have")
 CHAIN_COLUMNS = ("start_s", "end_s", "stop_s", "operation", "source", "bytes")
 HOP_COLUMNS = ("flow", "row")
-"""Columns of the five tables that `Outcome` adds."""
+ASSIST_COLUMNS = ("start_s", "end_s", "helper", "row", "iteration", "layers")
+"""Columns of the six tables that `Outcome` adds."""
 
 
 class Scaling(NamedTuple):
@@ -112,6 +130,10 @@ class Scaling(NamedTuple):
         decode_first: int64[G], 1 lets rows that compute prompts send only where no others can.
         near_s: float64[G], seconds of a load from a row on the same host; infinity where hosts have no fast network of
             their own.
+        live: int64[G], with source *chains*: 0 lets rows only load, 1 lets tails help whenever that is quicker, 2 where
+            it is worth helping.
+        layers: int64[G], of the model, 1 or more.
+        activation_s: float64[G], seconds of handing over the activation of one token.
     """
 
     place: np.ndarray
@@ -152,3 +174,6 @@ class Scaling(NamedTuple):
     lag_s: np.ndarray = np.empty(0)
     decode_first: np.ndarray = np.empty(0)
     near_s: np.ndarray = np.empty(0)
+    live: np.ndarray = np.empty(0)
+    layers: np.ndarray = np.empty(0)
+    activation_s: np.ndarray = np.empty(0)

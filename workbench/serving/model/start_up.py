@@ -73,6 +73,11 @@ class Weights(Asked):
             way out.
         near_bytes_per_s: on that path, of a fast network inside a host: instances there get weights from each other,
             and the parts of them that each receives; None where there is none.
+        live: on that path, the last instances of chains run layers that they have for instances that have prompts to
+            compute, while the rest is on its way.
+        only_worth: they do so only where several batches wait and it pays, and not whenever a step gets shorter.
+        layers: of the model, by which that is told; needed for it.
+        activation_s: seconds of handing over the activation of one token.
         pinned: hosts, counted from the first, whose memory keeps the weights whatever happens.
         ttl_s: how long they stay in a host's memory unused; infinity until there is no room.
         keep_s: how long an idle instance is kept with its weights; infinity until its place is needed.
@@ -90,6 +95,10 @@ class Weights(Asked):
     lag_s: NotNegative = 0.0
     decode_first: bool = True
     near_bytes_per_s: Positive | None = None
+    live: bool = False
+    only_worth: bool = False
+    layers: AtLeastOne | None = None
+    activation_s: NotNegative = 0.0
     pinned: ZeroOrMore = 0
     ttl_s: float = math.inf
     keep_s: float = 0.0
@@ -124,6 +133,11 @@ class Weights(Asked):
         for name in ("memory_first", "hosts_send"):
             if getattr(self, name) and self.path not in ("multicast", "chains"):
                 raise ValueError(f"{name} is set, which path {self.path!r} does not know; leave it out")
+        if self.live and (self.path != "chains" or self.layers is None):
+            missing = (
+                f"path is {self.path!r}; choose 'chains'" if self.path != "chains" else "layers is missing; give it"
+            )
+            raise ValueError(f"live is set, but {missing}")
         return self
 
     @property

@@ -5,10 +5,10 @@ from math import inf, isfinite, nan
 
 import numpy as np
 import pytest
-from chain_cases import chain_scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scaling_cases import growing, row
+from sent_weights_cases import chain_scenario
 from serving_cases import asked
 from serving_invariants import (
     everybody_is_somewhere,

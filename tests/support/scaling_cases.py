@@ -18,6 +18,8 @@ OF_MODELS = {
 ROLE = 11
 """Where an engine has its role."""
 
+OF_CHAINS = ("chains", "lag_s", "decode_first", "near_s", "live", "layers", "activation_s")
+
 WHOLE = {"kind", "min_rows", "max_rows", "up_ticks", "down_ticks", "down_step", "source"}
 
 
@@ -52,8 +54,9 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
         host_egress = np.full(host_count, changes.pop("host_egress"), float)
         base = base._replace(network=base.network._replace(host_egress=host_egress))
     of_chains = {}
-    for name, kind in (("chains", np.int64), ("lag_s", float), ("decode_first", np.int64), ("near_s", float)):
+    for name in OF_CHAINS:
         if name in changes:
+            kind = float if name in ("lag_s", "near_s", "activation_s") else np.int64
             of_chains[name] = np.broadcast_to(np.array(changes.pop(name), kind), groups).copy()
     pipelines = {}
     for name, kind in (("piped_s", float), ("piped_with", np.int64), ("piped_form", float), ("switch_whole", np.int64)):

@@ -30,6 +30,24 @@ def with_chains(rng: np.random.Generator, base: Lowered) -> Lowered:
     return base._replace(network=network._replace(host_egress=rng.choice(rates, hosts)), scaling=scaling)
 
 
+def with_live(rng: np.random.Generator) -> Lowered:
+    """One of `chain_scenario` whose tails help, with long prompts in small steps."""
+    base = chain_scenario(rng)
+    given, grid = base.scaling, bool((4 * base.requests.arrival_s % 1 == 0).all())
+    groups = len(given.kind)
+    scaling = given._replace(
+        live=np.where(given.source == CHAINS, rng.integers(0, 3, groups), 0),
+        layers=rng.choice([1, 4, 7, 32], groups),
+        activation_s=rng.choice([0.0, 1 / 1024], groups) if grid else rng.choice([0.0, 1e-4], groups),
+        bytes=given.bytes * 4,
+        cache_bytes=given.cache_bytes * 4,
+    )
+    requests = base.requests._replace(prompt=base.requests.prompt * 4)
+    return base._replace(
+        scaling=scaling, requests=requests, instances=base.instances._replace(blocks=base.instances.blocks * 4)
+    )
+
+
 def chain_scenario(rng: np.random.Generator, most_requests=30) -> Lowered:
     """With roles, without them, or with many targets that fail meanwhile."""
     kind = int(rng.integers(3))

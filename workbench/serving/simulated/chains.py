@@ -21,6 +21,12 @@ class Chain(Operation):
         super().__init__(number, group, [sender for sender in senders if isinstance(sender, Row)])
         self.senders, self.nodes, self.ring = senders, nodes, ring
         self.end_s = nan  # of the last flow
+        self.paths: list[list[Row]] = []  # of all flows since the latest start
+
+    @property
+    def tails(self) -> list[Row]:
+        """The last rows that flows pass, each once."""
+        return list(dict.fromkeys(path[-1] for path in self.paths))
 
     def lose_source(self, row: Row) -> bool:
         """A row fails; True if that leaves loads that it has not sent whole."""
@@ -58,6 +64,20 @@ class Chains:
             for k, sender in enumerate(senders[:most]):
                 self._send(group, [sender], [[row] for row in rows[k::most]], ring=False)
         return near, []
+
+    def under_way(self, group: int) -> list[Chain]:
+        """Operations of a group whose flows are on their way, by number."""
+        running = self.weights.operations.values()
+        return [one for one in running if isinstance(one, Chain) and one.group == group and one.flows]
+
+    def sent_share(self, chain: Chain) -> float:
+        """What share of all bytes has come, by the flow of which the least has."""
+        part = self._part(chain)
+        return min((part - self.links.left_now(flow)) / part for flow in chain.flows)
+
+    def left_s(self, chain: Chain) -> float:
+        """How long what is left takes at the rates that there are now."""
+        return max(self.links.left_now(flow) / flow.rate for flow in chain.flows)
 
     def lose(self, chain: Chain, row: Row) -> None:
         """A row failed that may have sent, received or passed on the weights of a chain."""
@@ -101,9 +121,12 @@ class Chains:
         for node in nodes:
             for row in node:
                 self.weights.load(row, CHAIN_TIER, chain, len(senders))
-        size = self.size[nodes[0][0].model] / len(senders)
         for k, sender in enumerate(senders):
-            self._start_flow(chain, sender, [node[k % len(node)] for node in nodes], size)
+            self._start_flow(chain, sender, [node[k % len(node)] for node in nodes], self._part(chain))
+
+    def _part(self, chain: Chain) -> float:
+        """Bytes that each sender of a chain sends."""
+        return self.size[chain.nodes[0][0].model] / len(chain.senders)
 
     def _start_flow(self, chain: Chain, sender: Sender, rows: list[Row], size: float) -> None:
         """Send bytes from a sender through some rows, to the last of them."""
@@ -112,6 +135,7 @@ class Chains:
         ports += [links.into(row.index) for row in rows] + [links.out_of(row.index) for row in rows[:-1]]
         flow = links.start(tuple(ports), size, lambda flow: self._sent(chain, flow))
         chain.flows.append(flow)
+        chain.paths.append(rows)
         source = sender.index if by_row else links.instances + sender
         self.log.chains.append((flow, chain.number, source, rows))
 
@@ -142,6 +166,7 @@ class Chains:
         for flow in list(chain.flows):
             self.links.cancel(flow)
             chain.flows.remove(flow)
+            chain.paths.clear()
             if chain.loads:
                 self._start_flow(chain, chain.senders[0], [load.row for load in chain.loads], flow.left)
         if rows and sender is not None:

@@ -38,6 +38,7 @@ class Instance:
         self.busy_s, self.failed_steps = 0.0, 0
         self.up, self.life = False, 0
         self.emptied: Callable[[], None] | None = None  # told when it takes no more requests and the last one is done
+        self.helping = None  # the `Helping` by which steps may be shorter
         self.load = None  # the `Load` that brought its weights, in a cluster that changes its size
         self.router = None  # that gives it requests, from the first time on that it is up
 
@@ -64,6 +65,8 @@ class Instance:
     def _lose(self) -> list[Request]:
         """The step in progress and all KV is lost; the requests leave."""
         self.failed_steps += self.step is not None
+        if self.step and self.helping:
+            self.helping.over(self.index, whole=False)
         self.step = None
         self.prefixes.clear()
         lost = self._take_all()
@@ -98,6 +101,11 @@ class Instance:
     def requests(self) -> list[Request]:
         """Those that are outstanding."""
         return [*self.running, *self.queue]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens still to be prefilled of all requests here."""
+        return sum(request.need - request.stored for request in self.requests if request.prefilling)
 
     @property
     def tokens_left(self) -> int:
@@ -140,6 +148,8 @@ class Instance:
                 if self.step is None:
                     idle = True
                     continue
+                if self.step.chunks and self.helping:
+                    self.helping.begin(self.index, self.last.index + 1, self.step)
                 yield at(clock.now + self.step.seconds, ends + self.index)
                 if life != self.life:
                     return
@@ -205,6 +215,8 @@ class Instance:
     def _end(self, step: Step) -> bool:
         """Tokens are stored and made; True if a request is done with that."""
         before, self.step = self.last, None
+        if self.helping:
+            self.helping.over(self.index, whole=True)
         self.last = self.log.iteration(self.index, self.clock.now)
         self.busy_s += step.seconds
         members = makers = step.decodes

@@ -62,12 +62,16 @@ class Links:
         flow.stop_s = self.clock.now
         self._plan()
 
+    def left_now(self, flow: Flow) -> float:
+        """Bytes of a transfer that are still to be sent."""
+        passed_s = self.clock.now - self.since_s
+        return max(0.0, flow.left - flow.rate * passed_s) if isfinite(flow.rate) else flow.left
+
     def _settle(self) -> None:
         """What was sent since the last change is sent."""
-        passed_s, self.since_s = self.clock.now - self.since_s, self.clock.now
         for flow in self.flows:
-            if isfinite(flow.rate):
-                flow.left = max(0.0, flow.left - flow.rate * passed_s)
+            flow.left = self.left_now(flow)
+        self.since_s = self.clock.now
 
     def _end_s(self, flow: Flow) -> float:
         earliest_s = flow.start_s + self.latency_s

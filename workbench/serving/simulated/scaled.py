@@ -7,6 +7,7 @@ import numpy as np
 from workbench.queueing.simulated.clock import Clock
 from workbench.serving.model.lowered import DECODE
 from workbench.serving.model.scaled import (
+    ASSIST_COLUMNS,
     CHAIN_COLUMNS,
     HOP_COLUMNS,
     LOAD_COLUMNS,
@@ -17,6 +18,7 @@ from workbench.serving.model.scaled import (
 from workbench.serving.simulated.autoscaler import Autoscaler
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.fleet_log import FleetLog
+from workbench.serving.simulated.helping import Helping
 from workbench.serving.simulated.host_cache import HostCache
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
@@ -41,6 +43,7 @@ class Scaled:
         self.fleet = Fleet(rows, given.keep_s.tolist(), router, clock, instants, self.log)
         self.fleet.caches += [self._cache(given, host) for host in range(len(given.cache_bytes))]
         self.weights = Weights(given, self.fleet, links, clock, instants, self.log)
+        self.helping = Helping(given, self.fleet, self.weights.chains, clock) if links else None
         self.autoscaler = Autoscaler(given, self.fleet, self.weights, router, self.log, clock, instants.ticks)
 
     def _cache(self, given: Scaling, host: int) -> HostCache:
@@ -79,6 +82,7 @@ class Scaled:
             "ticks": _table(self.log.ticks, TICK_COLUMNS),
             "chains": _table(chains, CHAIN_COLUMNS),
             "hops": _table(hops, HOP_COLUMNS),
+            "assists": _table(self.helping.table() if self.helping else [], ASSIST_COLUMNS),
         }
 
 

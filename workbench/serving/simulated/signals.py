@@ -30,11 +30,11 @@ class Signals(NamedTuple):
 def signals(group: int, line: Line, fleet: Fleet, arrived: int) -> Signals:
     """Look at a group now, and at the line of those that wait for it."""
     places = [row.instance for row in fleet.of(group, UP, DRAINING, PIPED)]
-    here = [request for place in places for request in place.requests]
+    queued = sum(request.need - request.stored for request in line if request.prefilling)
     return Signals(
         waiting=len(line),
-        outstanding=len(here),
-        prompt_tokens=sum(request.need - request.stored for request in (*line, *here) if request.prefilling),
+        outstanding=sum(place.outstanding for place in places),
+        prompt_tokens=queued + sum(place.prompt_tokens for place in places),
         blocks=sum(place.blocks.in_use for place in places),
         arrived=arrived,
         stored=sum(place.blocks.in_use * place.blocks.tokens_each for place in places),

@@ -28,6 +28,16 @@ class Step:
             self._share_out(running, budget - len(self.decodes), chunk)
         self.seconds = self._seconds(form)
 
+    @property
+    def prompt_tokens(self) -> int:
+        """Of all chunks."""
+        return sum(tokens for _, tokens in self.chunks)
+
+    @property
+    def tokens(self) -> int:
+        """Of chunks, and one of each that decodes."""
+        return self.prompt_tokens + len(self.decodes)
+
     def _share_out(self, running: list[Request], budget: int, chunk: int) -> None:
         for request in running:
             if request.prefilling and budget:

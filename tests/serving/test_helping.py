@@ -139,7 +139,7 @@ def test_help_is_given_by_tails_to_one_at_a_time(lowered):
 
 def test_the_scenarios_have_what_can_happen():
     seen = Counter()
-    for seed in range(50):
+    for seed in range(100):
         run = simulate(checked(with_live(np.random.default_rng(seed))))
         seen["helped"] += len(run.assists)
         seen["lost"] += np.isnan(run.assists[:, 1]).sum()

@@ -327,7 +327,7 @@ def test_while_rows_start_the_queue_asks_for_no_change(waiting):
     ({"min_rows": 3, "max_rows": 2}, "field 'max_rows': .* at least min_rows"),
     ({"tick_s": 0.0}, "field 'tick_s'"),
     ({"keep_s": -1.0}, "field 'keep_s': .* 0 or more"),
-    ({"source": 9}, "field 'source': .* 0 to 4"),
+    ({"source": 9}, "field 'source': .* 0 to 5"),
 ])  # fmt: skip
 def test_scaling_that_makes_no_sense_is_refused(change, sentence):
     with pytest.raises(InputError, match=sentence):

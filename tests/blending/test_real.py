@@ -9,7 +9,7 @@ from workbench.blending.model.fitting import PartCosts, fit_parts, fit_slopes, r
 from workbench.blending.model.planning import steps_of
 from workbench.blending.model.prompts import pool_of_tokens
 from workbench.blending.model.running import serve
-from workbench.blending.model.small_jobs import BLEND, ORDERS, Mixture, SmallJob, costs_from, ordered, small_job
+from workbench.blending.model.small_jobs import ORDERS, Mixture, SmallJob, costs_from, ordered, small_job
 from workbench.blending.model.steps import Chunk
 from workbench.blending.policy import overlapped_s
 from workbench.errors import InputError
@@ -17,7 +17,7 @@ from workbench.executor.processes import Pool
 from workbench.executor.transformer.shape import Shape
 
 BATCH = 128
-PARTS = PartCosts(token_s=40e-6, decode_s=200e-6, read_s=1e-6)
+PARTS = PartCosts(token_s=40e-6, pair_s=2e-8, prompts_s=1e-3, decode_s=200e-6, read_s=1e-6, decodes_s=4e-4)
 MIXTURE = Mixture(groups=3, members=4, writers=3, shared=40, own=30, answer=10, prompt=20, least=30, most=50)
 SHAPE = Shape(layers=2, hidden=64, heads=4, kv_heads=2, ffn=96, vocabulary=128, longest=128)
 
@@ -44,7 +44,7 @@ def plans(job):
 
 
 def test_steps_hold_what_the_compiled_loop_counts(job, plans):
-    assert any(run.swaps for _, run in plans.values())
+    assert plans["prefix-groups"][1].swaps
     for steps, run in plans.values():
         rows = [[step.prompt_tokens + len(step.decodes), step.read, step.pairs, len(step.decodes)] for step in steps]
         np.testing.assert_array_equal(rows, run.log[:, [0, 1, 2, 4]])
@@ -62,8 +62,10 @@ def test_down_the_tree_computes_every_edge_once(job, plans):
 def test_costs_of_parts_are_found_again():
     rng = np.random.default_rng(3)
     tokens, decodes = rng.integers(50, 300, 12), rng.integers(1, 20, 12)
-    read = decodes * rng.integers(50, 400, 12)
-    found = fit_parts(tokens, PARTS.compute_s(tokens), decodes, read, PARTS.memory_s(decodes, read))
+    pairs, read = tokens * rng.integers(100, 600, 12), decodes * rng.integers(50, 400, 12)
+    found = fit_parts(
+        tokens, pairs, PARTS.compute_s(tokens, pairs), decodes, read, PARTS.memory_s(decodes, read)
+    )  # fmt: skip
     assert found == pytest.approx(PARTS)
 
 
@@ -83,10 +85,12 @@ def test_slopes_need_readings_to_judge_them():
 
 
 def test_seconds_of_a_run_by_hand():
-    """A step of 128 tokens, of which 8 decode and read 1,000 KV tokens: 4.8 ms of compute, 2.6 ms of memory."""
-    log = np.array([[128, 1000, 0, 0, 8]])
-    assert run_seconds(log, PARTS, 0.5, 0.25) == pytest.approx(4.8e-3 + 0.5 * 2.6e-3)
-    assert run_seconds(log, PARTS, 1.0, 1.0) == pytest.approx(7.4e-3)
+    """A step of 128 tokens, of which 8 decode and read 1,000 KV tokens: 6 ms of compute, 3 ms of memory; then one of
+    8 decodes alone, and one of prompts alone.
+    """
+    log = np.array([[128, 1000, 10_000, 0, 8], [8, 1000, 0, 0, 8], [120, 0, 10_000, 0, 0]])
+    assert run_seconds(log[:1], PARTS, 0.5, 0.25) == pytest.approx(6e-3 + 0.5 * 3e-3)
+    assert run_seconds(log, PARTS, 1.0, 1.0) == pytest.approx(9e-3 + 3e-3 + 6e-3)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +101,7 @@ def pool():
 
 @pytest.fixture(scope="module")
 def here(job, plans):
-    """A stage in this process and the job of the blended order, for tests that disturb a run."""
+    """A stage in this process and an order in which requests are swapped out, for tests that disturb a run."""
     import torch
 
     from workbench.blending.real.job import as_told
@@ -105,8 +109,16 @@ def here(job, plans):
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield loaded(Model(SHAPE, 0)), as_told(job, plans[BLEND][0])
+    yield loaded(Model(SHAPE, 0)), as_told(job, plans["prefix-groups"][0])
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def right(here):
+    """What each request says alone."""
+    from workbench.blending.real.tasks import alone
+
+    return alone(*here)
 
 
 @pytest.mark.torch
@@ -130,14 +142,14 @@ class TestServing:
             assert served.step_s.shape == (2, plans[name][1].steps)
             assert (served.step_s > 0).all()
 
-    def test_the_undisturbed_run_has_no_fault(self, here):
+    def test_the_undisturbed_run_has_no_fault(self, here, right):
         from workbench.blending.real.serving import serve_job
         from workbench.blending.real.tasks import identity_of
 
-        assert identity_of(*here, [serve_job(*here, True)])["fault"] == ""
+        assert identity_of(here[0], right, [serve_job(*here, True)])["fault"] == ""
 
     @pytest.mark.parametrize("what", ["swapped", "lost", "rounded"])
-    def test_planted_faults_are_noticed(self, here, what):
+    def test_planted_faults_are_noticed(self, here, right, what):
         """Two shared segments swapped, one that lost its keys and values, one rounded to bf16."""
         import torch
 
@@ -162,7 +174,7 @@ class TestServing:
 
         served = serve_job(*here, True, disturb)
         assert done, "no step had two whole segments"
-        assert "more than 1e-05" in identity_of(*here, [served])["fault"]
+        assert "more than 1e-05" in identity_of(here[0], right, [served])["fault"]
 
     def test_a_step_before_its_prefix_is_refused(self, here):
         from workbench.blending.real.segments import NotThere

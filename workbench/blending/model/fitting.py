@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.blending.kernels.layout import DECODES, KV_READ, TOKENS
+from workbench.blending.kernels.layout import DECODES, KV_READ, PAIRS, TOKENS
 from workbench.blending.policy import overlapped_s
 from workbench.errors import InputError
 
@@ -16,22 +16,26 @@ class PartCosts(NamedTuple):
     """Seconds of the two parts of a step, each alone.
 
     Attributes:
-        token_s: of a prompt token in the part that computes.
-        decode_s: of a request that makes a token, whatever it reads, in the part that reads memory.
-        read_s: of a KV token that is read there.
+        token_s, pair_s, prompts_s: the part that computes: of a prompt token, of the growth of squared prompt positions
+            (attention), of the part itself wherever there are prompts.
+        decode_s, read_s, decodes_s: the part that reads memory: of a request that makes a token, of a KV token that is
+            read, of the part itself wherever somebody decodes.
     """
 
     token_s: float
+    pair_s: float
+    prompts_s: float
     decode_s: float
     read_s: float
+    decodes_s: float
 
-    def compute_s(self, prompt_tokens):
-        """Seconds of the part that computes; numbers or arrays."""
-        return self.token_s * prompt_tokens
+    def compute_s(self, prompt_tokens, pairs):
+        """Seconds of the part that computes, arrays."""
+        return np.where(prompt_tokens > 0, self.prompts_s + self.token_s * prompt_tokens + self.pair_s * pairs, 0.0)
 
     def memory_s(self, decodes, read):
-        """Seconds of the part that reads memory; numbers or arrays."""
-        return self.decode_s * decodes + self.read_s * read
+        """Seconds of the part that reads memory, arrays."""
+        return np.where(decodes > 0, self.decodes_s + self.decode_s * decodes + self.read_s * read, 0.0)
 
 
 class SlopeFit(NamedTuple):
@@ -52,19 +56,20 @@ class SlopeFit(NamedTuple):
     fitted_s: np.ndarray
 
 
-def fit_parts(prompt_tokens, compute_s, decodes, read, memory_s) -> PartCosts:
+def fit_parts(prompt_tokens, pairs, compute_s, decodes, read, memory_s) -> PartCosts:
     """Costs of the parts by least squares on relative errors, none below 0.
 
     Parameters:
-        prompt_tokens, compute_s: readings of the part that computes, arrays.
+        prompt_tokens, pairs, compute_s: readings of the part that computes, arrays.
         decodes, read, memory_s: readings of the part that reads memory, arrays.
     """
     from scipy.optimize import nnls
 
-    token = np.asarray(prompt_tokens, float) / compute_s
-    rows = np.column_stack([decodes, read]) / np.asarray(memory_s)[:, None]
-    decode_s, read_s = nnls(rows, np.ones(len(rows)))[0]
-    return PartCosts(float(token.sum() / (token**2).sum()), float(decode_s), float(read_s))
+    def fitted(first, second, seconds) -> list[float]:
+        ones = np.ones(len(seconds))
+        return nnls(np.column_stack([first, second, ones]) / np.asarray(seconds)[:, None], ones)[0].tolist()
+
+    return PartCosts(*fitted(prompt_tokens, pairs, compute_s), *fitted(decodes, read, memory_s))
 
 
 def fit_slopes(compute_s, memory_s, together_s) -> SlopeFit:
@@ -89,6 +94,6 @@ def fit_slopes(compute_s, memory_s, together_s) -> SlopeFit:
 
 def run_seconds(log: np.ndarray, costs: PartCosts, memory_slope: float, compute_slope: float) -> float:
     """Seconds of all steps of a run's log, whose two parts overlap with these slopes."""
-    compute = costs.compute_s(log[:, TOKENS] - log[:, DECODES])
+    compute = costs.compute_s(log[:, TOKENS] - log[:, DECODES], log[:, PAIRS])
     memory = costs.memory_s(log[:, DECODES], log[:, KV_READ])
     return float(overlapped_s(compute, memory, memory_slope, compute_slope).sum())

@@ -79,12 +79,17 @@ def small_job(mixture: Mixture, vocabulary: int, rng: np.random.Generator) -> Sm
 
 
 def costs_from(parts: PartCosts, job: SmallJob, pool_tokens: int) -> Costs:
-    """Costs of a token and of a KV token as densities count them; what a decode takes is spread over what it reads."""
-    prompt, output = job.pool.prompt.astype(float), job.pool.output.astype(float)
+    """Costs of a token and of a KV token as densities count them.
+
+    Attention is spread over prompt tokens, each computed once; what a decode takes is spread over what it reads.
+    """
+    prompt, output, tree = job.pool.prompt.astype(float), job.pool.output.astype(float), job.tree
     reads = float((prompt * output + output**2 / 2).sum())
-    kv_token_s = parts.memory_s(float(output.sum()), reads) / reads
+    kv_token_s = parts.read_s + parts.decode_s * float(output.sum()) / reads
+    pairs = float((tree.depth**2 - (tree.depth - tree.tokens) ** 2).sum())
+    token_s = parts.token_s + parts.pair_s * pairs / tree.edge_tokens
     return Costs(
-        flops_per_token=1.0, pair_flops=0.0, kv_bytes_per_token=1.0, weight_bytes=0.0, flops_per_s=1 / parts.token_s,
+        flops_per_token=1.0, pair_flops=0.0, kv_bytes_per_token=1.0, weight_bytes=0.0, flops_per_s=1 / token_s,
         memory_bytes_per_s=1 / kv_token_s, pool_bytes=float(pool_tokens),
     )  # fmt: skip
 

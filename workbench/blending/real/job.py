@@ -23,11 +23,12 @@ LIMIT_S = 900.0
 COUNTS = tuple((products, pieces) for products in (3, 6, 12) for pieces in (4, 8, 12, 16))
 """Products and pieces of the readings of bare operations: so that either may take longer."""
 SAMPLES = tuple(
-    Sample((128,) * prompts, decodes, context)
+    Sample(tokens, behind, decodes, context)
     for decodes in (4, 8, 16)
-    for prompts in (1, 2)
-    for context in (96, 224, 352)
-)
+    for tokens, behind, context in (
+        (48, 128, 128), (96, 0, 224), (128, 128, 352), (112, 256, 160), (128, 256, 288), (80, 128, 384),
+    )
+)  # fmt: skip
 """Steps that are measured apart from any job, to learn what the parts of its steps take."""
 
 
@@ -81,8 +82,10 @@ def calibrate(model: Model, rounds: int, *, pool: Pool | None = None, stop: Stop
         bare = gather(workers, pool.beats, LIMIT_S, stop)[0]
         workers[0].give(parts, model, SAMPLES, rounds)
         found = gather(workers, pool.beats, LIMIT_S, stop)[0]
-    decodes, read = ([getattr(sample, name) for sample in SAMPLES] for name in ("decodes", "read"))
-    costs = fit_parts([sum(sample.prompts) for sample in SAMPLES], found[:, 0], decodes, read, found[:, 1])
+    tokens, pairs, decodes, read = (
+        np.array([getattr(sample, name) for sample in SAMPLES]) for name in ("tokens", "pairs", "decodes", "read")
+    )
+    costs = fit_parts(tokens, pairs, found[:, 0], decodes, read, found[:, 1])
     return Calibrated(Overlap(bare, fit_slopes(*bare.T)), Overlap(found, fit_slopes(*found.T)), costs)
 
 

@@ -16,16 +16,27 @@ PIECE_BYTES, STREAM_BYTES = 1 << 22, 1 << 28
 """A piece that is summed at a time, and the array it comes from: far larger than the last cache."""
 
 
-BEHIND = 128
-"""Tokens of a shared prefix that lie before every prompt that is measured."""
+SHARED = 96
+"""Tokens of the prefix that a quarter of those who decode share."""
 
 
 class Sample(NamedTuple):
-    """A step to measure: prompts of so many tokens each, and requests that decode behind so many tokens each."""
+    """A step to measure.
 
-    prompts: tuple[int, ...]
+    Attributes:
+        tokens, behind: of its one prompt: tokens to compute, and those of a shared prefix before them (0 for none).
+        decodes, context: how many decode, and behind how many tokens each; a quarter of them share a prefix.
+    """
+
+    tokens: int
+    behind: int
     decodes: int
     context: int
+
+    @property
+    def pairs(self) -> int:
+        """Growth of the squared prompt positions."""
+        return (self.behind + self.tokens) ** 2 - self.behind**2
 
     @property
     def read(self) -> int:
@@ -82,22 +93,25 @@ def _quickest(pairs: Sequence[tuple[Callable[[], Any], Callable[[], Any]]], roun
 
 
 def _prompts(stage: Stage, sample: Sample) -> Callable[[], None]:
-    (prefix,) = _filled(stage, 1, BEHIND, BEHIND)
+    before = _filled(stage, 1 if sample.behind else 0, sample.behind, sample.behind)
 
     def work() -> None:
-        caches = [PathCache([prefix, Segment(stage.shape, tokens)]) for tokens in sample.prompts]
-        stage.logits(forward([stage], [[0] * tokens for tokens in sample.prompts], caches))
+        cache = PathCache([*before, Segment(stage.shape, sample.tokens)])
+        stage.logits(forward([stage], [[0] * sample.tokens], [cache]))
 
     return work
 
 
 def _decodes(stage: Stage, sample: Sample) -> Callable[[], None]:
-    held = _filled(stage, sample.decodes, sample.context, sample.context + 1)
-    caches = [PathCache([segment]) for segment in held]
+    sharing = sample.decodes // 4
+    (prefix,) = _filled(stage, 1, SHARED, SHARED)
+    behind = [sample.context - (SHARED if place < sharing else 0) for place in range(sample.decodes)]
+    own = [_filled(stage, 1, tokens, tokens + 1)[0] for tokens in behind]
+    caches = [PathCache([prefix, one] if place < sharing else [one]) for place, one in enumerate(own)]
 
     def work() -> None:
-        for segment in held:
-            segment.length = [sample.context] * stage.shape.layers
+        for segment, tokens in zip(own, behind, strict=True):
+            segment.length = [tokens] * stage.shape.layers
         stage.logits(forward([stage], [[0]] * len(caches), caches)).argmax(-1).tolist()
 
     return work

@@ -74,7 +74,7 @@ def loaded(model: Model) -> Stage:
 
 
 class Beside:
-    """Two pieces of work, each with one thread of the library: beside each other, or one after the other.
+    """Two pieces of work, each with one thread of the library: beside each other, or one after the other in one thread.
 
     Where the machine has two processors, each thread keeps to one of its own.
     """
@@ -97,10 +97,11 @@ class Beside:
     def run(self, first: Callable[[], Any], second: Callable[[], Any], together: bool) -> tuple[float, float, float]:
         """Seconds of the first, of the second and of both, from the common begin to the later end."""
         begun_s = time.perf_counter()
-        other = self._other.submit(_timed, second)
-        if not together:
-            other.result()
-        first_s, second_s = _timed(first), other.result()
+        if together:
+            other = self._other.submit(_timed, second)
+            first_s, second_s = _timed(first), other.result()
+        else:
+            second_s, first_s = _timed(second), _timed(first)
         return first_s, second_s, time.perf_counter() - begun_s
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.blending.real.serving import Job, Model, Served, loaded, serve_job
 from workbench.executor.desk import Desk
-from workbench.executor.transformer import Stage, compare, keeps_bits, teacher_forced
+from workbench.executor.transformer import Output, Stage, compare, keeps_bits, teacher_forced
 
 
 class OrderRun(NamedTuple):
@@ -28,8 +28,9 @@ class OrderRun(NamedTuple):
 
 
 def serve_orders(desk: Desk, model: Model, jobs: Mapping[str, Job], rounds: int) -> tuple[dict[str, OrderRun], list]:
-    """The task: every order in turn, round by round."""
+    """The task: every order of one job in turn, round by round."""
     stage = loaded(model)
+    right = alone(stage, next(iter(jobs.values())))
     best: dict[str, OrderRun] = {}
     identities = []
     for turn in range(rounds):
@@ -41,17 +42,20 @@ def serve_orders(desk: Desk, model: Model, jobs: Mapping[str, Job], rounds: int)
                 step_s = np.minimum(step_s, best[name].step_s)
                 handing_s = min(handing_s, best[name].handing_s)
             else:
-                identities.append({"order": name, "arithmetic": model.arithmetic, **identity_of(stage, job, runs)})
+                identities.append({"order": name, "arithmetic": model.arithmetic, **identity_of(stage, right, runs)})
             best[name] = OrderRun(step_s, handing_s, runs[1].computed)
     return best, identities
 
 
-def identity_of(stage: Stage, job: Job, runs: Sequence[Served]) -> dict[str, object]:
-    """The worse of both runs, laid beside the model alone with each request."""
+def alone(stage: Stage, job: Job) -> list[Output]:
+    """What the model says of each request alone, whole, with nothing shared."""
+    pairs = zip(job.prompts, job.answers, strict=True)
+    return [teacher_forced([stage], prompt, (*answer, 0)) for prompt, answer in pairs]
+
+
+def identity_of(stage: Stage, right: Sequence[Output], runs: Sequence[Served]) -> dict[str, object]:
+    """The worst of some runs, laid beside each request alone."""
     kept = stage.arithmetic == "invariant" and keeps_bits(stage.shape)
-    right = [
-        teacher_forced([stage], prompt, (*answer, 0)) for prompt, answer in zip(job.prompts, job.answers, strict=True)
-    ]
     found = [compare(right, run.outputs, same_order=kept) for run in runs]
     one = max(found, key=lambda identity: (bool(identity.fault), identity.difference))
     chosen = one.model_dump(include={"requests", "tokens", "difference", "gap", "distinct"})

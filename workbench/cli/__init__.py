@@ -41,13 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from workbench import __version__
-    from workbench.cli import data, experiments, machine, operating, teaching
+    from workbench.cli import data, experiments, machine, operating, sweeping, teaching
 
     parser = argparse.ArgumentParser(
         prog="workbench", description="How large language models scale out fast and share GPUs well: experiments."
     )
     parser.add_argument("--version", action="version", version=f"workbench {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (experiments, operating, data, machine, teaching):
+    for module in (experiments, sweeping, operating, data, machine, teaching):
         module.add(commands)
     return parser

@@ -1,10 +1,21 @@
 """Aegaeon by formula: turns, loads, stages of a switch, shapes of caches, deadlines, markets and fleets."""
 
+from textwrap import wrap
+
 import polars as pl
 
 from workbench.catalogue.aegaeon import fig1, fig3, fig10, fig18
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, GREY, Palette, figure, log_axis, published_marks
+from workbench.figures.base import (
+    COLOURS,
+    GREY,
+    SYMBOLS,
+    WORDS,
+    Palette,
+    figure,
+    log_axis,
+    published_marks,
+)
 from workbench.figures.canvas import Canvas, Trace, bar, scatter
 from workbench.figures.panels import stack
 
@@ -31,8 +42,9 @@ def spans(rows: list[tuple[str, float, float]], name: str, colour: str, **settin
 
 def quota(outcome: Outcome, panel: str | None = None) -> Canvas:
     """The worked example: turns of a round, and tokens that a reader of the first batch has in hand."""
-    rounds, lead = outcome.tables["rounds"], outcome.tables["lead"]
-    caps = rounds["cap_s"].unique(maintain_order=True).to_list()
+    paces = outcome.tables["paces"]
+    rounds, lead = outcome.tables.get("rounds"), outcome.tables.get("lead")
+    caps = paces["cap_s"].unique(maintain_order=True).to_list()
     names = {cap: f"cap {cap:g} s" for cap in caps}
     palette = Palette(names.values())
 
@@ -55,11 +67,28 @@ def quota(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.line(y=0, row=row, color=GREY, width=1)
         made.x(row, title="seconds").y(row, title="tokens in hand")
 
-    painters = {
-        "turns": ("a round", turns),
-        "buffer": ("what came less what was read: below 0 the reader waits", buffer),
-    }
-    return stack("Turns of equal batches", painters, panel)
+    def pace(made: Canvas, row: int) -> None:
+        for cap in caps:
+            for (backend,), part in paces.filter(pl.col("cap_s") == cap).group_by("backend", maintain_order=True):
+                style = {"color": palette.colour(names[cap]), "symbol": SYMBOLS[backend], "size": 10}
+                made.add(
+                    scatter(
+                        [f"batch {batch + 1}" for batch in part["batch"]], part["pace"].to_list(), mode="markers",
+                        name=f"{names[cap]} ({WORDS[backend]})", marker=style, legendgroup=names[cap],
+                    ),
+                    row=row,
+                )  # fmt: skip
+        made.line(y=1, row=row, color=GREY, width=1)
+        made.y(row, title="pace: above 1 readers wait", rangemode="tozero")
+
+    painters = {"pace": ("time between tokens over the promised one", pace)}
+    if rounds is not None:
+        painters = {
+            "turns": ("a round", turns),
+            "buffer": ("what came less what was read: below 0 the reader waits", buffer),
+            **painters,
+        }
+    return stack("Turns of batches", painters, panel)
 
 
 def loads(outcome: Outcome, _: str | None = None) -> Canvas:
@@ -149,8 +178,13 @@ def _step(x: list, y: list, name: str, palette: Palette, dash: str) -> Trace:
 
 
 def start(outcome: Outcome, _: str | None = None) -> Canvas:
-    """Stages of an engine's start: as it is, with reuse, with a better load."""
-    return _stacked(outcome.tables["bars"], "engine", "Starting an engine")
+    """Stages of an engine's start: as it is, with reuse, with a better load; of a small one that was really started."""
+    table = outcome.tables["bars"]
+    names = {
+        engine: "<br>".join([*wrap(engine, 18), f"({WORDS[backend]})"])
+        for engine, backend in table.select("engine", "backend").unique().iter_rows()
+    }
+    return _stacked(table.with_columns(pl.col("engine").replace_strict(names)), "engine", "Starting an engine")
 
 
 def waterfall(outcome: Outcome, _: str | None = None) -> Canvas:

@@ -8,6 +8,11 @@ Fault = Literal["", "weights", "page", "rounded"]
 """What is planted: two blocks of a model's weights swapped after one switch, one block of one request's KV cache lost
 on its way back from the host once, or one matrix of a model rounded to bfloat16 in the host's cache."""
 
+Clock = Literal["wall", "processor"]
+"""*wall*: seconds that pass; *processor*: seconds for which the process's threads computed or copied. On an idle
+machine without a GPU, and with nothing fetched ahead, the two are the same; on a busy one the second leaves out what
+other programs took, and says what the machine would do by itself."""
+
 BLOCK_TOKENS = 16
 """Tokens of a KV block, as in Aegaeon's artifact."""
 
@@ -64,9 +69,11 @@ class Asked(NamedTuple):
         turns: how long turns are.
         prefetch: whether the next model is copied by a side thread while the present one decodes.
         device: "cpu" or a CUDA device.
+        clock: by which steps, switches and turns are measured.
         slab_bytes, slabs: the host's memory for KV caches.
         fault: planted, "" for none.
-        keep: whether logits are kept.
+        keep: whether logits are kept and compared, and so computed by arithmetic that keeps the bits; else matrices are
+            handed to the library as they are, which is faster where a batch has few requests.
     """
 
     kinds: tuple[Kind, ...]
@@ -74,6 +81,7 @@ class Asked(NamedTuple):
     turns: ByChance | ByQuota
     prefetch: bool
     device: str
+    clock: Clock
     slab_bytes: int
     slabs: int
     fault: Fault = ""
@@ -81,7 +89,7 @@ class Asked(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One turn as it was, instants of the process's own monotonic clock.
+    """One turn as it was, instants of the run's clock.
 
     Attributes:
         number, model: the round, -1 for the warm ones; and whose turn.

@@ -51,7 +51,7 @@ def _read(files: ModelFiles) -> dict[str, np.ndarray]:
 
 
 def _switches(executor: Executor, asked: Asked, last: dict[int, int], repeats: int) -> list[dict[str, float]]:
-    """Go to and fro between two models, one request of each; the first one there and back is not counted."""
+    """Alternate between two models, one request of each; the first one there and back is not counted."""
     found, made = [], {0: 1, 1: 0}
     for turn in range(2 * repeats + 2):
         model = 1 - turn % 2

@@ -2,13 +2,13 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from workbench.executor.transformer import Stage, forward, make_weights, prefill
-from workbench.pooling.real.asked import Asked
+from workbench.pooling.real.asked import Asked, Clock
 from workbench.pooling.real.memory import (
     HostCaches,
     HostModels,
@@ -30,11 +30,13 @@ class Executor:
         weights: of each model, tensors by checkpoint name.
 
     Attributes:
+        now: the run's clock.
         resident: number of the model that can run, -1 for none.
     """
 
     def __init__(self, asked: Asked, weights: list[dict[str, np.ndarray]]):
         self.asked, device = asked, asked.device
+        self.now = now_by(asked.clock)
         largest = max(map(aligned_bytes, weights))
         self.buffer = WeightBuffer(largest, device)
         self.models = HostModels(weights, device)
@@ -44,7 +46,8 @@ class Executor:
             for model, kind in enumerate(asked.kinds)
         ]
         self.arena = TurnCaches(max(batches), device)
-        self.stages = [Stage(kind.shape, "invariant", device, self.buffer) for kind in asked.kinds]
+        arithmetic = "invariant" if asked.keep else "plain"
+        self.stages = [Stage(kind.shape, arithmetic, device, self.buffer) for kind in asked.kinds]
         self.resident, self._half = -1, 0
         self.caches: dict[int, TurnCache] = {}
         self._ahead: tuple[int, threading.Thread, list[Exception]] | None = None
@@ -52,7 +55,7 @@ class Executor:
 
     def switch(self, model: int) -> tuple[bool, float]:
         """Make another model the resident one: whether its weights were fetched ahead, and seconds of waiting."""
-        begun_s = time.monotonic()
+        begun_s = self.now()
         fetched = self._fetched() == model  # nobody fetches a model that is not the next one
         if not fetched:
             self._bring(model)
@@ -61,7 +64,7 @@ class Executor:
         self.resident, self._half = model, 1 - self._half
         if self.asked.fault == "weights" and not self._spoilt:
             self._swap_blocks(model)
-        return fetched, time.monotonic() - begun_s
+        return fetched, self.now() - begun_s
 
     def fetch(self, model: int) -> None:
         """Begin to copy a model into the free half, in a thread beside the computing."""
@@ -107,17 +110,17 @@ class Executor:
 
     def send_away(self, requests: Sequence[int]) -> float:
         """Copy the caches of requests to the host and free the arena; seconds."""
-        begun_s = time.monotonic()
+        begun_s = self.now()
         for request in requests:
             self.host.take(request, self.caches[request])
         self._settle()
         self.caches.clear()
         self.arena.clear()
-        return time.monotonic() - begun_s
+        return self.now() - begun_s
 
     def call(self, requests: Sequence[int], tokens: Sequence[int]) -> float:
         """Copy the caches of requests here, of so many tokens each; seconds."""
-        begun_s = time.monotonic()
+        begun_s = self.now()
         for request, count in zip(requests, tokens, strict=True):
             lose = -1
             if self.asked.fault == "page" and not self._spoilt and count >= 2 * 16:
@@ -125,7 +128,7 @@ class Executor:
             self.caches[request] = self.arena.empty(self.stages[self.resident].shape)
             self.host.give(request, self.caches[request], count, VERSION.format(self.resident), lose)
         self._settle()
-        return time.monotonic() - begun_s
+        return self.now() - begun_s
 
     def _settle(self) -> None:
         """Copies are done, on a GPU too, before anybody reads or frees what they read."""
@@ -142,6 +145,11 @@ class Executor:
         half = len(rows) // 2
         first, second = rows[:half].clone(), rows[half : 2 * half].clone()
         rows[:half], rows[half : 2 * half] = second, first
+
+
+def now_by(clock: Clock) -> Callable[[], float]:
+    """What tells the time."""
+    return time.process_time if clock == "processor" else time.monotonic
 
 
 def made_weights(asked: Asked, model: int) -> dict[str, np.ndarray]:

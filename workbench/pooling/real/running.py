@@ -11,7 +11,7 @@ from workbench.executor.gathering import gather
 from workbench.executor.processes import Pool
 from workbench.executor.transformer import Identity, NotIdentical, Output, Shape, compare
 from workbench.executor.watching import StopWanted
-from workbench.pooling.real.asked import Asked, ByChance, ByQuota, Fault, Kind, Prompt, Turned
+from workbench.pooling.real.asked import Asked, ByChance, ByQuota, Clock, Fault, Kind, Prompt, Turned
 from workbench.pooling.real.memory import block_bytes
 from workbench.records import Record, whole
 
@@ -24,7 +24,7 @@ SLABS_AT_FIRST = 2
 
 
 class TurnsRun(Record):
-    """What happened. Instants are seconds from the first turn's begin on the process's clock, as the run took them.
+    """What happened. Instants are seconds from the first turn's begin on the run's clock, as the run took them.
 
     Attributes:
         turns: `round, model, left_s, ready_s, end_s, steps, requests, fetched, load_s, moved_s, quota_s, pace`: rounds
@@ -56,18 +56,20 @@ class TurnsRun(Record):
 
     @property
     def paces(self) -> pl.DataFrame:
-        """Of each model over all rounds by quotas: `model, predicted, measured, tokens, rounds`.
+        """Of each model over all rounds by quotas: `model, predicted, measured, over_alpha, rounds`.
 
         Measured is the rounds' time over the tokens that a request of the model got in them, in units of the promised
-        time between tokens; predicted is the mean of α, weighted by the time of the rounds.
+        time between tokens; predicted is the mean of α, each of which was known before its round, weighted by the
+        rounds' time; then measured over predicted.
         """
         rounds = self.turns.filter(pl.col("round") >= 0)
-        length = pl.col("end_s").max() - pl.col("left_s").min()
-        each = rounds.group_by("round").agg(length_s=length, pace=pl.col("pace").first())
+        length_s = pl.col("end_s").max() - pl.col("left_s").min()
+        each = rounds.group_by("round").agg(length_s=length_s, pace=pl.col("pace").first())
         whole_s = float(each["length_s"].sum())
-        predicted = float((each["pace"] * each["length_s"]).sum()) / whole_s
-        return rounds.group_by("model").agg(tokens=pl.col("steps").sum()).sort("model").select(
-            "model", predicted=pl.lit(predicted), measured=whole_s / (pl.col("tokens") * self.tbt_s), tokens="tokens",
+        predicted = float((each["pace"] * each["length_s"]).sum()) / whole_s if len(each) else float("nan")
+        found = rounds.group_by("model").agg(measured=whole_s / pl.col("steps").sum() / self.tbt_s).sort("model")
+        return found.select(
+            "model", "measured", predicted=pl.lit(predicted), over_alpha=pl.col("measured") / predicted,
             rounds=pl.lit(len(each)),
         )  # fmt: skip
 
@@ -79,6 +81,7 @@ def run_turns(
     *,
     prefetch: bool = True,
     device: str = "cpu",
+    clock: Clock = "wall",
     fault: Fault = "",
     keep: bool = True,
     pool: Pool | None = None,
@@ -93,7 +96,7 @@ def run_turns(
     Parameters:
         kinds: the models. prompts: requests; the output of each at least 1, prompt and output within the longest.
         turns: how long turns are.
-        prefetch, device, fault, keep: see `workbench.pooling.real.asked.Asked`.
+        prefetch, device, clock, fault, keep: see `workbench.pooling.real.asked.Asked`.
         pool: processes to use; by default one is started and ended.
         stop: asked ten times a second whether to give up.
 
@@ -109,7 +112,7 @@ def run_turns(
             problem = f"has {len(prompt.tokens)} tokens of prompt and {prompt.output} of output"
             raise InputError(problem, f"stay within the {longest} that its model takes", field="prompts")
     slab_bytes, slabs = _slabs([kind.shape for kind in kinds], prompts)
-    asked = Asked(tuple(kinds), tuple(prompts), turns, prefetch, device, slab_bytes, slabs, fault, keep)
+    asked = Asked(tuple(kinds), tuple(prompts), turns, prefetch, device, clock, slab_bytes, slabs, fault, keep)
     with ExitStack() as stack:
         pool = pool or stack.enter_context(Pool(1))
         (worker,) = stack.enter_context(pool.lease(1))

@@ -81,7 +81,7 @@ def measure_starts(
     whole(shape.longest, "longest", len(PROMPT) + 2 * repeats + 4)
     kinds = tuple(Kind(shape, SEED + model) for model in (0, 1))
     slab_bytes = 4 * BLOCK_TOKENS * shape.kv_bytes_per_token
-    asked = Asked(kinds, prompts, ByChance(1, 0), False, device, slab_bytes, HOST_SLABS)
+    asked = Asked(kinds, prompts, ByChance(1, 0), False, device, "wall", slab_bytes, HOST_SLABS)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True)))
         files = tuple(

@@ -89,6 +89,7 @@ def test_what_cannot_be_read_is_taken_from_the_last_run_or_missing(hand_in):
         "empty.ipynb": "missing",
     }  # fmt: skip
     assert "last run" in rows["kept.ipynb", ACTIVE]["remark"]
+    assert "no plain number or function" in rows["not-kept.ipynb", ACTIVE]["remark"]
     assert "still 'your name'" in rows["nobody.ipynb", ACTIVE]["remark"]
     assert not marker.exists()
 
@@ -118,12 +119,15 @@ def test_functions_are_called_apart_with_a_time_limit_and_do_no_harm(hand_in, mo
     }.items():
         hand_in(f"{name}.ipynb", HEAD, f"def steps(nodes, blocks):\n    {body}\n", steps)
     hand_in("good.ipynb", HEAD, STEPS, steps)
+    hand_in("lambda.ipynb", HEAD, check("lambda n, m: (n - 1).bit_length() + m - 1", "lambdascale/steps"))
+    hand_in("named.ipynb", HEAD, "steps = lambda n, m: (n - 1).bit_length() + m - 1", steps)
     hand_in("number.ipynb", HEAD, check("18", "lambdascale/steps"), check("steps", ACTIVE))
     code, rows = grade(hand_in.folder)
     assert code == 0
     said = {file: row for (file, id), row in rows.items() if id == "lambdascale/steps"}
-    assert {file for file, row in said.items() if row["mark"] == "right"} == {"good.ipynb"}
-    assert {file for file, row in said.items() if row["mark"] == "wrong"} == set(said) - {"good.ipynb"}
+    right = {"good.ipynb", "lambda.ipynb", "named.ipynb"}
+    assert {file for file, row in said.items() if row["mark"] == "right"} == right
+    assert {file for file, row in said.items() if row["mark"] == "wrong"} == set(said) - right
     assert "ended its process" in said["exits.ipynb"]["remark"]
     assert "SystemExit: no" in said["raises.ipynb"]["remark"]
     assert "no number" in said["says much.ipynb"]["remark"]

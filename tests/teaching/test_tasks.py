@@ -242,6 +242,8 @@ def test_a_check_shows_markup_as_text_and_keeps_what_was_given():
     }  # fmt: skip
     assert '<p role="status"' in shown["text/html"]
     assert "<b>" not in shown["text/html"]
+    assert "<code>nodes</code>" in wb.exercise("lambdascale/steps", student="Ada")._repr_html_()
+    assert wb.exercise("lambdascale/steps", student="Ada").hint()._repr_html_().startswith("<p>Hint 1 of 3: How many")
 
 
 def test_an_unknown_exercise_and_a_missing_name_are_refused():

@@ -1,6 +1,7 @@
 """The handle that a notebook holds: a question with the student's own numbers, hints, and a check."""
 
 import html
+import re
 from typing import Any, NamedTuple
 
 from workbench.errors import UnknownName
@@ -9,6 +10,13 @@ from workbench.teaching.task import FunctionTask, Task, asked, student_name
 
 ANSWER_TYPE = "application/vnd.workbench.answer+json"
 """Beside what a check shows, a notebook keeps what was given, so that it can be graded without being run."""
+
+
+class Hint(str):
+    """A hint; a notebook shows it as text, not as a string in quotes."""
+
+    def _repr_html_(self) -> str:
+        return f"<p>{_markup(self)}</p>"
 
 
 class Mark(NamedTuple):
@@ -32,7 +40,7 @@ class Mark(NamedTuple):
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, Any]:
         colour = "#2ca58d" if self.right else "#8c8c8c"
         shown = (
-            f'<p style="margin:4px 0">{html.escape(self.question)}</p><p role="status" style="margin:4px 0;'
+            f'<p style="margin:4px 0">{_markup(self.question)}</p><p role="status" style="margin:4px 0;'
             f'border-left:4px solid {colour};padding:4px 10px">{html.escape(self.says)}</p>'
         )
         kept = {"exercise": self.exercise, "student": self.student, "given": self.given}
@@ -64,16 +72,21 @@ class Exercise:
         kept = number if isinstance(number, int | float) and not isinstance(number, bool) else None
         return Mark(self.id, str(self._student), self.question, kept, right, says)
 
-    def hint(self) -> str:
+    def hint(self) -> Hint:
         """The next hint; the last one again when there are no more."""
         self._hints = min(self._hints + 1, len(self._task.hints))
-        return f"Hint {self._hints} of {len(self._task.hints)}: {self._task.hints[self._hints - 1]}"
+        return Hint(f"Hint {self._hints} of {len(self._task.hints)}: {self._task.hints[self._hints - 1]}")
 
     def __repr__(self) -> str:
         return f"<Exercise {self.id} for {self._student}: {self.question}>"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.question)}</p>"
+        return f"<p>{_markup(self.question)}</p>"
+
+
+def _markup(text: str) -> str:
+    """A text as HTML, what stands between backquotes as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text))
 
 
 def exercise(id: str, student: str | int) -> Exercise:

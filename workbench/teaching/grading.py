@@ -80,9 +80,11 @@ def _rows(name: str, path: Path) -> list[dict[str, str]]:
 
 
 def _graded(name: str, student: str, task: Task, given: Given | None, answers: Answers) -> dict[str, str]:
-    if given is None or not given.how:
+    if given is None or given.how in ("", "unread"):
+        why = "nothing was given"
+        if given is not None and given.how == "unread":
+            why = "what was given is no plain number or function, and no output of a run is saved beside it"
         cells = f"; cell {answers.broken[0]} is no Python" if answers.broken else ""
-        why = "nothing was given" if given is None or given.value is None else ""
         return _row(name, given.student if given else student, task.id, "missing", "", f"{why}{cells}")
     if " ".join(given.student.split()).casefold() == PLACEHOLDER:
         why = f"the student is still {PLACEHOLDER!r}, so the numbers are nobody's"
@@ -109,7 +111,7 @@ def _called(task: FunctionTask, given: Given, source: str) -> Judged:
 
 
 def _text(given: Given) -> str:
-    return f"{given.function}()" if given.function else f"{given.value}"
+    return f"{given.function}()" if given.function else str(given.value)
 
 
 def _row(file: str, student: str, exercise: str, mark: str, given: str, remark: str) -> dict[str, Any]:

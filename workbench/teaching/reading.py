@@ -26,7 +26,8 @@ class Given(NamedTuple):
         student: whose numbers it was asked for.
         value: the number; None where none was given.
         function: name of the function that was given instead, "" for none.
-        how: "read" from the text, "kept" beside an output of an earlier run, or "" where there is nothing.
+        how: "read" from the text, "kept" beside an output of an earlier run, "unread" where it is neither; "" where
+            nothing was given.
     """
 
     student: str
@@ -63,19 +64,24 @@ def read_answers(path: Path) -> Answers:
             trees.append(ast.parse(_python(cell)))
         except (SyntaxError, ValueError, RecursionError):
             broken.append(number)
-    functions = {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = {name for tree in trees for node in tree.body if (name := _function_name(node))}
+    lambdas: list[ast.Lambda] = []
     known: dict[str, Any] = {}
     exercises: dict[str, tuple[str, str]] = {}
     given: dict[str, Given] = {}
     for tree in trees:
         for statement in tree.body:
             for id, student, inside in _checks(statement, exercises, known):
+                if isinstance(inside, ast.Lambda):
+                    lambdas.append(inside)
+                    inside = ast.Name(_lambda_name(len(lambdas)))
+                    functions.add(inside.id)
                 given[id] = _given(student, inside, known, functions)
             _remember(statement, exercises, known)
     for id, kept in _kept(cells).items():
-        if id not in given or not (given[id].how or given[id].function):
+        if id not in given or given[id].how in ("", "unread"):
             given[id] = kept
-    return Answers(given, _source(trees, known), tuple(broken))
+    return Answers(given, _source(trees, known, lambdas), tuple(broken))
 
 
 def _code_cells(path: Path) -> list[tuple[int, dict[str, Any]]]:
@@ -151,7 +157,7 @@ def _given(student: str, inside: ast.expr | None, known: dict[str, Any], functio
     try:
         value = value_of(inside, known)
     except NotPlain:
-        return Given(student)
+        return Given(student, how="unread")
     return Given(student, value, how="read" if value is not None else "")
 
 
@@ -167,9 +173,22 @@ def _kept(cells: list[tuple[int, dict[str, Any]]]) -> dict[str, Given]:
     return found
 
 
-def _source(trees: list[ast.Module], known: dict[str, Any]) -> str:
+def _function_name(statement: ast.stmt) -> str:
+    """The name that a statement gives to a function, "" for any other statement."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+            return name
+    return ""
+
+
+def _lambda_name(number: int) -> str:
+    return f"given_{number}"
+
+
+def _source(trees: list[ast.Module], known: dict[str, Any], lambdas: list[ast.Lambda]) -> str:
     """Imports, plain constants and functions: what a function of the notebook may need."""
     imports = [node for tree in trees for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    functions = [ast.unparse(node) for tree in trees for node in tree.body if _function_name(node)]
+    functions += [f"{_lambda_name(number)} = {ast.unparse(node)}" for number, node in enumerate(lambdas, start=1)]
     constants = [f"{name} = {value!r}" for name, value in known.items()]
-    return "\n".join([*map(ast.unparse, imports), *constants, *map(ast.unparse, functions)]) + "\n"
+    return "\n".join([*map(ast.unparse, imports), *constants, *functions]) + "\n"

@@ -60,7 +60,7 @@ EXERCISES = (
     ValueTask(
         "blitzscale/chain-time",
         "How long does a chain take?",
-        "{gigabytes} GB (of 10^9 bytes) travel from a host along a chain of {targets} targets over links of {gbps} "
+        "{gigabytes} GB (of 10⁹ bytes) travel from a host along a chain of {targets} targets over links of {gbps} "
         "Gbps, in {units} equal units; a target forwards a unit when it has all of it. After how many seconds does the "
         "last target hold everything?",
         "s",

@@ -83,7 +83,7 @@ EXERCISES = (
     ValueTask(
         "lambdascale/best-blocks",
         "Into how many blocks?",
-        "{gigabytes} GB (of 10^9 bytes) go to {nodes} nodes, source included, by binomial pipeline over links of "
+        "{gigabytes} GB (of 10⁹ bytes) go to {nodes} nodes, source included, by binomial pipeline over links of "
         "{gbps} Gbps; a step costs {overhead_ms} ms beyond sending its block. Which number of blocks is fastest "
         "(a neighbour counts too)?",
         "blocks",

@@ -1,11 +1,14 @@
 """BlitzScale's figures of two instances that share batches."""
 
+import sys
 from importlib import import_module
 
 import polars as pl
 import pytest
 
 import workbench as wb
+from workbench.catalogue.blitzscale.live_real import RIGHT
+from workbench.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -203,3 +206,85 @@ def test_the_first_batch_done_sooner_comes_from_the_simulator(monkeypatch):
     loads = wb.experiment("blitzscale/fig21").run("simpy").tables["loads"]
     # Thrice as late, no batch is done sooner than on the old instance alone.
     assert loads["first_extra_s"].to_list() == loads["load_s"].to_list()
+
+
+class TestRealRuns:
+    """What real processes must show, of the recorded run and of a quick one made now."""
+
+    def tables(self, id, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        result = wb.experiment(id).run(("analytic", "torch"))
+        assert result.outcome.backends == ("analytic", "recorded")
+        for agreement in result.outcome.agreement:
+            assert agreement.agrees, agreement
+        return {name: table.filter(pl.col("backend") == "recorded") for name, table in result.tables.items()}
+
+    def same_tokens(self, tables):
+        checked = tables["identity"]
+        assert checked["difference"].max() == 0 or not checked["same_order"].any()
+        assert checked["distinct"].min() >= 8
+        assert checked["gap"].min() > 0
+        assert not any(checked["fault"])
+
+    def test_figure_15_within_a_tenth_of_the_notes_table(self, monkeypatch):
+        """Notes on BlitzScale, §2.5: seven batches, seven layers, load time 6."""
+        tables = self.tables("blitzscale/fig15", monkeypatch)
+        known = {
+            "best-effort": [7, 13, 19, 25, 31, 37, 42],
+            "two-step picture of the text": [7, 12, 17, 22, 27, 32, 37],
+            "ILP-free ZigZag": [7, 12, 17, 21, 24, 27, 29],
+        }
+        for (rule,), part in tables["batches"].group_by("rule"):
+            assert part.sort("batch")["finish_layers"].to_list() == pytest.approx(known.pop(rule), rel=0.1)
+        assert not known
+        self.same_tokens(tables)
+
+    def test_figure_9_helps_before_the_last_layer_by_the_predicted_margin(self, monkeypatch):
+        tables = self.tables("blitzscale/fig9", monkeypatch)
+        assert tables["first"]["margin_layers"][0] == pytest.approx(36 - 12, rel=0.15)
+        gains = dict(tables["throughput"].select("loaded", "gain").iter_rows())
+        assert gains == pytest.approx({0: 1.0, 1: 7 / 6, 2: 7 / 5, 3: 7 / 4}, rel=0.1)
+        self.same_tokens(tables)
+
+    def test_figure_8_only_the_same_direction_hurts_for_real(self, monkeypatch):
+        tables = self.tables("blitzscale/fig8", monkeypatch)
+        ratio = dict(tables["loads"].select("direction", "load_ratio").iter_rows())
+        assert ratio["same direction"] > 1.2
+        assert ratio["opposite direction"] <= 1.05
+
+    def test_a_small_cluster_by_hand(self, monkeypatch):
+        """Layers come every 3 layer times; a hop costs an eighth of one. The second batch gains three layers."""
+        tables = self.tables("blitzscale/live-cluster", monkeypatch)
+        assert tables["times"]["first_helped_layers"].to_list() == pytest.approx([11, 11], rel=0.1)
+        assert tables["times"]["margin_layers"].to_list() == pytest.approx([7, 7], rel=0.15)
+        assert tables["complete"]["complete_layers"].to_list() == pytest.approx([17.625, 18] * 2, rel=0.1)
+        assert set(tables["slots"]["instance"]) == {"old", "tail", "between"}
+        self.same_tokens(tables)
+
+    @pytest.mark.real
+    @pytest.mark.parametrize("id", ["blitzscale/fig9", "blitzscale/live-cluster"])
+    def test_a_quick_run_on_a_busy_machine(self, id):
+        result = wb.experiment(id).run(("analytic", "torch"), quick=True)
+        (right,) = [verdict for verdict in result.outcome.verdicts if verdict.claim == RIGHT]
+        assert right.verdict == "reproduced"
+        real = {name: table.filter(pl.col("backend") == "torch") for name, table in result.tables.items()}
+        self.same_tokens(real)
+        one = "first" if id.endswith("fig9") else "times"
+        assert (real[one]["margin_layers"] > 0).all()
+        cited = result.sources()["quantity"].to_list()
+        label = "live" if id.endswith("fig9") else "cluster"
+        assert {f"{name} of {label}" for name in ("σ", "θ", "overhead", "waiting")} <= set(cited)
+
+
+def test_a_small_cluster_at_the_ends_of_its_sliders():
+    exp = wb.experiment("blitzscale/live-cluster")
+    for given in (
+        {"chains": 1, "targets": 1, "layers": 1, "load_layers": 0.5, "batches": 1},
+        {"chains": 4, "targets": 4, "layers": 32, "load_layers": 40.0, "batches": 40},
+    ):
+        result = exp.run("analytic", **given)
+        assert result.tables["complete"]["complete_layers"].is_finite().all()
+        assert result.figure().data
+    assert "No batch is done sooner" in exp.run("analytic", batches=1).sentence
+    with pytest.raises(UserError, match="take fewer batches or layers"):
+        exp.run("torch", layers=32, load_layers=40.0, chains=1, targets=1)

@@ -3,6 +3,7 @@
 import polars as pl
 
 from workbench.catalogue.blitzscale.fig8 import SCALE
+from workbench.catalogue.blitzscale.fig8_race import WEIGHTS
 from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
@@ -173,7 +174,25 @@ def interference(outcome: Outcome, panel: str | None = None) -> Canvas:
         mark = published_marks(outcome, palette, series={SCALE: SCALE}, x={"same direction": "load of weights"})
         made.add(*mark, row=row).y(row, title="over the time without", rangemode="tozero").set(barmode="group")
 
-    painters = {"share": ("by KV's share of the link", share), "ratios": ("as set", ratios)}
+    def race(made: Canvas, row: int) -> None:
+        table = tables["race"].filter(flow=WEIGHTS)
+        for (backend, direction), part in table.group_by("backend", "direction", maintain_order=True):
+            made.add(
+                bar(
+                    [f"draw {draw}" for draw in part["draw"]], part["seconds"].to_list(),
+                    name=f"{direction} ({WORDS[backend]})", legendgroup=direction, showlegend=panel == "race",
+                    marker={"color": palette.colour(direction), "pattern": {"shape": pattern(backend)}},
+                    text=[f"{value:.2f}" for value in part["seconds"]], textposition="outside", cliponaxis=False,
+                ),
+                row=row,
+            )  # fmt: skip
+        made.y(row, title="load of weights, s", rangemode="tozero").set(barmode="group")
+
+    painters = {
+        "share": ("by KV's share of the link", share),
+        "ratios": ("as set", ratios),
+        "race": ("beside one and the same sequence of KV", race),
+    }
     return stack("Weights and KV on one link", painters, panel)
 
 

@@ -13,6 +13,7 @@ for _name in (
     "fig15",
     "fig19",
     "fig21",
+    "live_cluster",
     "plan_gap",
     "redundancy",
     "tables",

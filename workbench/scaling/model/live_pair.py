@@ -171,3 +171,14 @@ def throughput_gain(layers: int, loaded: Sequence[int] | np.ndarray) -> np.ndarr
     if layers < 1 or (loaded < 0).any() or (loaded > layers).any():
         raise InputError("goes beyond the layers of the model", f"give 0 to {layers}", field="loaded")
     return np.where(loaded == layers, 2.0, layers / (layers - np.minimum(loaded, layers // 2)))
+
+
+def first_helped_s(finish_s: Sequence[float], alone_s: Sequence[float], slack_s: float = 0.0) -> float:
+    """The first useful work: when the first batch was done sooner than without help; NaN where none was.
+
+    Parameters:
+        finish_s, alone_s: of each batch, shared and on the old instance alone.
+        slack_s: how much sooner counts.
+    """
+    helped = [with_s for with_s, without_s in zip(finish_s, alone_s, strict=True) if with_s < without_s - slack_s]
+    return min(helped, default=float("nan"))

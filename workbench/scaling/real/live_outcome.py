@@ -1,6 +1,5 @@
 """What is asked of a real live scale-out, what can go wrong in it on purpose, and what it leaves behind."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import polars as pl
@@ -137,14 +136,3 @@ class LiveShare(Record):
     def finish_s(self, pair: int = 0) -> list[float]:
         """When the batches of a pair were done, in their order."""
         return self.batches.filter(pl.col("pair") == pair).sort("batch")["finish_s"].to_list()
-
-
-def first_helped_s(finish_s: Sequence[float], alone_s: Sequence[float], slack_s: float = 0.0) -> float:
-    """The first useful work: when the first batch was done sooner than without help; NaN where none was.
-
-    Parameters:
-        finish_s, alone_s: of each batch, shared and on the old instance alone.
-        slack_s: how much sooner counts.
-    """
-    helped = [with_s for with_s, without_s in zip(finish_s, alone_s, strict=True) if with_s < without_s - slack_s]
-    return min(helped, default=float("nan"))

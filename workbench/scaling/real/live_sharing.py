@@ -13,7 +13,7 @@ from workbench.executor.faults import Kill, Stop
 from workbench.executor.gathering import gather
 from workbench.executor.instances.orders import Batch, InstancePlan
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, OVERHEAD, SHORTEST_STEP_S, Scale
+from workbench.executor.scale import LARGEST_THETA, OVERHEAD, Scale
 from workbench.executor.transformer import ModelFiles
 from workbench.executor.transformer_serving.orders import Replace
 from workbench.executor.transformer_serving.timing import pass_seconds
@@ -28,6 +28,9 @@ from workbench.scaling.real.outcome import spoken
 from workbench.scaling.real.scaled import LIMIT_S, MOST_LONGER, ROOM, TRIES
 
 SPARE_S = 60.0
+SHORTEST_LAYER_S = 0.08
+"""Chosen: steps of two processes follow each other by the dozen, each a fraction of a millisecond late."""
+
 PIECES = 8
 """Into how many pieces a layer is cut on its way: a hop of a chain then costs an eighth of a layer."""
 
@@ -142,9 +145,9 @@ def share_scaled(
 ) -> LiveShare:
     """`share_for_real` at a scale that this machine keeps up with.
 
-    θ is the smallest at which no layer is held for less than `SHORTEST_STEP_S` and twice that, as four steps of two
-    processes follow each other, and none is computed past its time. A run whose own overhead exceeds 5 % is repeated
-    with a larger θ, at most three runs in all; the last is returned whatever its overhead, which it states.
+    θ is the smallest at which no layer is held for less than `SHORTEST_LAYER_S`, and none is computed past its time. A
+    run whose own overhead exceeds 5 % is repeated with a larger θ, at most three runs in all; the last is returned
+    whatever its overhead, which it states.
 
     Parameters: as of `share_for_real`; `full_bytes` are those of a model of full size, `scale` is where to begin.
 
@@ -174,10 +177,10 @@ def _scale(
         workers[0].give(pass_seconds, model.shape, [(len(most), max(map(len, most)))])
         (took_s,) = gather(workers, pool.beats, LIMIT_S, stop)[0]
     layer_s = unit_s * float(asked.pair.arrays[2].min())
-    theta = max(1.0, 2 * SHORTEST_STEP_S / layer_s, ROOM * took_s / asked.pair.layers / layer_s)
+    theta = max(1.0, SHORTEST_LAYER_S / layer_s, ROOM * took_s / asked.pair.layers / layer_s)
     if theta > LARGEST_THETA:
         raise UserError(
-            f"A layer takes {layer_s:.3g} s at full size and at least {2 * SHORTEST_STEP_S:g} s here: time would have "
+            f"A layer takes {layer_s:.3g} s at full size and at least {SHORTEST_LAYER_S:g} s here: time would have "
             f"to be stretched {theta:.0f} times, more than {LARGEST_THETA:.0f}; take larger batches."
         )
     return Scale(sigma=full_bytes / model.bytes, theta=theta)

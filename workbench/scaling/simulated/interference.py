@@ -1,11 +1,13 @@
 """Weights and KV on one network card, flow by flow."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
 from workbench.scaling.model.interference import SharedLink
+from workbench.scaling.model.link_race import Raced
 from workbench.transfer.simulated.fabric import Fabric
 
 PREFILL_OUT, DECODE_IN, DECODE_OUT, TARGET_IN = range(4)
@@ -66,3 +68,25 @@ def simulate(link: SharedLink, rng: np.random.Generator, quiet_s: float) -> Shar
     during = (times[:, 0] >= start_s) & (times[:, 0] < end_s)
     taken = times[:, 1] - times[:, 0]
     return Shared(end_s - start_s, taken[during], taken[~during])
+
+
+def simulate_race(link: SharedLink, kv_at_s: Sequence[float]) -> Raced:
+    """A load beside KV transfers that begin at given instants; see `workbench.scaling.model.link_race.race_times`."""
+    clock = Clock()
+    fabric = Fabric(clock, [link.bytes_per_s] * 4, ("prefill out", "decode in", "decode out", "target in"))
+    out = PREFILL_OUT if link.same_direction else DECODE_OUT
+    begin_s = np.array([0.0, *kv_at_s])
+    taken_s = np.zeros(begin_s.size)
+    sizes = [link.weight_bytes] + [link.kv_bytes] * len(kv_at_s)
+
+    def send(number: int):
+        yield clock.at(float(begin_s[number] - begin_s.min()), _ARRIVES)
+        start_s, path = clock.now, (PREFILL_OUT, DECODE_IN) if number else (out, TARGET_IN)
+        if sizes[number] > 0:
+            yield fabric.start(path, sizes[number], "kv" if number else "weights", (0, 1, 0, "", "")).ended
+        taken_s[number] = clock.now - start_s
+
+    for number in range(begin_s.size):
+        clock.process(send(number))
+    clock.run()
+    return Raced(float(taken_s[0]), taken_s[1:])

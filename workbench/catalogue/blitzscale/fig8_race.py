@@ -1,0 +1,80 @@
+"""One and the same sequence of KV transfers beside a load of weights: by formula, by simulation, by real processes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.catalogue.context import Context
+from workbench.catalogue.pacing import cite_pacing
+from workbench.scaling.model.interference import SharedLink
+from workbench.scaling.model.link_race import Raced, race_times
+from workbench.scaling.simulated.interference import simulate_race
+
+DRAWS = 2
+MOST_TRANSFERS = 60
+"""KV transfers of a draw at most: each is a thread of a real run, and the formula's time grows with their square."""
+
+BEFORE, BEYOND = 0.5, 1.3
+"""KV begins half an idle load before the load, and goes on for 1.3 times as long as the load takes on average."""
+
+WEIGHTS, DURING, OUTSIDE = "weights", "KV that begins during the load, mean", "other KV, mean"
+
+
+def draws(context: Context, link: SharedLink) -> list[list[float]]:
+    """Instants of KV transfers of each draw, seconds after the load begins: Poisson, the same for every backend."""
+    random, alone_s = context.random("race"), link.weight_bytes / link.bytes_per_s
+    found = []
+    for _ in range(1 if context.mode == "quick" else DRAWS):
+        instants: list[float] = []
+        at_s = -BEFORE * alone_s
+        while link.batches_per_s > 0 and len(instants) < MOST_TRANSFERS:
+            at_s += random.exponential(1 / link.batches_per_s)
+            if at_s > BEYOND * alone_s / (1 - link.kv_share):
+                break
+            instants.append(at_s)
+        found.append(instants)
+    return found
+
+
+def races(context: Context, links: Sequence[tuple[str, SharedLink]]) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Rows `direction, draw, flow, seconds` of every draw, and KV's share of the link that was asked for meanwhile."""
+    sequences = draws(context, links[0][1])
+    rows, asked = [], {direction: list[float]() for direction, _ in links}
+    for direction, draw, instants, raced in _raced(context, links, sequences):
+        link = dict(links)[direction]
+        during = (np.array(instants) >= 0) & (np.array(instants) < raced.load_s)
+        asked[direction].append(float(during.sum() * link.kv_bytes / link.bytes_per_s / raced.load_s))
+        means = {WEIGHTS: raced.load_s}
+        for flow, which in ((DURING, during), (OUTSIDE, ~during)):
+            if which.any():
+                means[flow] = float(raced.kv_s[which].mean())
+        rows += [{"direction": direction, "draw": draw, "flow": flow, "seconds": s} for flow, s in means.items()]
+    return rows, {direction: float(np.mean(shares)) for direction, shares in asked.items()}
+
+
+def _raced(
+    context: Context, links: Sequence[tuple[str, SharedLink]], sequences: list[list[float]]
+) -> Iterator[tuple[str, int, list[float], Raced]]:
+    """Direction, number of the draw, its instants, and what came of it."""
+    if context.backend != "torch":
+        run = race_times if context.backend == "analytic" else simulate_race
+        for draw, instants in enumerate(sequences, start=1):
+            for direction, link in links:
+                yield direction, draw, instants, run(link, instants)
+        return
+    from workbench.executor.processes import Pool
+    from workbench.scaling.real.link_race import race_on_link
+
+    def stop() -> bool:
+        context.check()
+        return False
+
+    with Pool(3) as pool:
+        for draw, instants in enumerate(sequences, start=1):
+            for direction, link in links:
+                label = f"race {draw}, {direction}"
+                context.tell(f"real run: {label}")
+                run = race_on_link(link, instants, pool=pool, stop=stop)
+                cite_pacing(context, label, run)
+                yield direction, draw, instants, Raced(run.load_s, run.kv_s)

@@ -210,7 +210,7 @@ def scaled_out():
 
 def test_a_scale_out_in_tables():
     run = scaled_out()
-    assert run.scaleouts.drop("needed_s", "piped_s").rows() == [
+    assert run.scaleouts.drop("needed_s", "piped_s", "helping_s").rows() == [
         ("a", 0, 101.0, 104.5, 103.5, False, 1, 8.0, 0, "ssd", 0, 0)
     ]  # fmt: skip
     assert run.allocation.rows() == [(100, "a", 0, 0), (101, "a", 4, 0), (103.5, "a", 4, 4), (105.5, "a", 0, 0)]

@@ -122,7 +122,7 @@ def systems() -> pl.DataFrame:
 
 def _cache_of(one: System) -> str:
     """What a system keeps in the memory of hosts, in words."""
-    if not one.scales or one.path not in ("tiers", "all-cached", "multicast"):
+    if not one.scales or one.path not in ("tiers", "all-cached", "multicast", "chains"):
         return ""
     if one.path == "all-cached":
         return "every model on every host"

@@ -8,11 +8,14 @@ from workbench.operating.serving_early import serving_early
 from workbench.operating.system_record import System
 from workbench.profiles import Cluster, Deployment, Model
 from workbench.records import LARGEST
-from workbench.serving import Autoscaler, Engine, Pool, StartUp, StepForm, pool_on, weights_on
+from workbench.serving import Autoscaler, Engine, Pool, StartUp, StepForm, Weights, pool_on, weights_on
 from workbench.serving.policy.scalers import PARAMETERS, SCALERS, USUAL
 
 FULL_STEP_TOKENS = 2048
 """Of the step by which an instance's prompt rate is told, where the budget allows so many."""
+
+MOVED_SHARES = 0.4, 0.8
+"""Of the rate at which links move KV, between which BlitzScale's artifact keeps decoding (notes on it, §2.6)."""
 
 
 class Bounds(NamedTuple):
@@ -56,7 +59,7 @@ def pool_of(system: System, cluster: Cluster, deployment: Deployment, models: Ma
     if system.cache_bytes is not None:
         settings["cache_bytes"] = system.cache_bytes
     pool = pool_on(cluster, deployment.tp, cached=tuple(models) if system.cached else (), **settings)
-    if pool.ssd_bytes_per_s is None and system.path in ("tiers", "multicast"):
+    if pool.ssd_bytes_per_s is None and system.path in ("tiers", "multicast", "chains"):
         raise UserError(
             f"System {system.name} reads weights from SSD where it finds them nowhere else, but {cluster.name} states "
             "no SSD; choose a cluster that does, give ssd_bytes_per_s to wb.cluster, or take another path of weights."
@@ -82,19 +85,35 @@ def start_up_of(
         model, cluster, deployment.tp, system.path, system.schedule, system.blocks,
         fixed_s=system.load_s, ttl_s=system.cache_ttl_s, keep_s=system.keep_s,
     )  # fmt: skip
-    weights = serving_early(system, weights, model, step, places)
+    weights = (
+        _chained(system, weights) if system.path == "chains" else serving_early(system, weights, model, step, places)
+    )
     return StartUp(engine=system.engine_start, weights=weights, warm_up=system.warm_up)
 
 
+def _chained(system: System, weights: Weights) -> Weights:
+    """The weights of an instance, with how a system sends them by chains."""
+    settings = {
+        name: getattr(system, name) for name in ("lag_s", "decode_first", "memory_first", "hosts_send", "pinned")
+    }
+    settings |= {"live": system.live != "no", "only_worth": system.live == "worth"}
+    if system.chains is not None:
+        settings["chains"] = system.chains
+    if not system.near:
+        settings["near_bytes_per_s"] = None
+    return Weights(**weights.model_dump() | settings)
+
+
 def autoscaler_of(
-    system: System, bounds: Bounds, step: StepForm, kv_tokens: int, tp: int, requests_per_s: float
-) -> Autoscaler:
+    system: System, bounds: Bounds, step: StepForm, kv_tokens: int, tp: int, requests_per_s: float,
+    moved_tokens_per_s: float = 0.0,
+) -> Autoscaler:  # fmt: skip
     """A model's rule with all its parameters.
 
     What the rule leaves out is worked out: *backlog* from the rate at which a full step processes prompts and the KV
     blocks of an instance; *queue* starts an instance for as many waiting requests as one takes at a time, times its
     accelerators, as λScale's artifact does; *concurrency* gives each instance as many as it takes; *rate* as many a
-    second as one bears.
+    second as one bears. *roles* is worked out as *backlog*, and from the KV that the links of an instance carry.
 
     Parameters:
         system: whose rule.
@@ -102,10 +121,9 @@ def autoscaler_of(
         step, kv_tokens: of an instance of the model.
         tp: accelerators of an instance.
         requests_per_s: that an instance bears on average, for the rule *rate*.
+        moved_tokens_per_s: whose KV the links of an instance carry, where instances send each other any.
     """
     rule, engine = system.autoscaler, system.batching
-    if rule.policy == "roles":
-        raise InputError("is roles, but instances do both phases", "choose another rule", field="autoscaler")
     taken = system.limit or engine.slots
     worked_out = {
         "prompt_tokens_per_s": prompt_rate(step, engine),
@@ -113,6 +131,8 @@ def autoscaler_of(
         "waiting": (system.limit or 1) * tp,
         "requests": taken,
         "requests_per_s": requests_per_s,
+        "lower_moved_per_s": MOVED_SHARES[0] * moved_tokens_per_s,
+        "upper_moved_per_s": MOVED_SHARES[1] * moved_tokens_per_s,
     }
     names = [name for name in PARAMETERS[SCALERS[rule.policy]] if name not in USUAL]
     parameters = {name: worked_out[name] for name in names} | dict(rule.parameters)

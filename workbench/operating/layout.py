@@ -9,13 +9,14 @@ import polars as pl
 
 from workbench.errors import InputError, UserError
 from workbench.latency import StepTime, step_time
+from workbench.operating.apart import Served, groups_apart
 from workbench.operating.choices import listed
 from workbench.operating.growing import autoscaler_of, bounds_of, pool_of, start_up_of
 from workbench.operating.serving_early import pinned_models
 from workbench.operating.system_record import System
 from workbench.profiles import Accelerator, Cluster, Deployment, Model, check_fits
 from workbench.records import Record, shown
-from workbench.serving import Engine, Group, Pool, StepForm, step_form
+from workbench.serving import Engine, Group, Network, Pool, StepForm, network_on, step_form
 
 LONGEST_FIT = 131_072
 """Tokens of context up to which step times are fitted."""
@@ -36,6 +37,7 @@ class Layout(Record):
         places: instances of any of the models that the cluster holds.
         needed: for each model the instances that its requests need on average, see `needed_instances`.
         pool: where instances come and go; None where their number stays.
+        network: what instances send each other KV and weights over; None where they send nothing.
         note: about bounds of their number and what hosts keep, "" for none.
     """
 
@@ -43,6 +45,7 @@ class Layout(Record):
     places: int
     needed: Mapping[str, float]
     pool: Pool | None = None
+    network: Network | None = None
     note: str = ""
 
     @property
@@ -91,6 +94,8 @@ def lay_out(
         name: needed_instances(requests.filter(pl.col("model") == name), span_s, next(iter(by_kind.values())), engine)
         for name, by_kind in hosted.items()
     }
+    if system.roles == "apart":
+        return _apart(system, cluster, models, deployment, hosted, needed, requests, len(places))
     counts = provision(system, needed, cluster, deployment, len(places))
     if system.scales:
         return _growing(system, cluster, models, deployment, hosted, needed, counts, requests, len(places))
@@ -114,8 +119,7 @@ def _growing(
 ) -> Layout:  # fmt: skip
     """One group a model in a pool of all places; at first as many as are provisioned, within the bounds."""
     pool, bounds = pool_of(system, cluster, deployment, models), bounds_of(system, deployment)
-    arrived = dict(requests.group_by("model").len().rows())
-    span_s = max(1.0, float(requests["arrival_s"][-1] - requests["arrival_s"][0])) if len(requests) else 1.0
+    borne = _borne(requests, needed)
     models = {name: model.with_dtype(deployment.dtype, deployment.kv_dtype) for name, model in models.items()}
     kept, notes, groups = pinned_models(system, models, pool), [bounds.note] if bounds.note else [], []
     if system.path == "multicast" and system.pinned and (left := [name for name in models if name not in kept]):
@@ -123,8 +127,6 @@ def _growing(
     for name, by_kind in hosted.items():
         mine = system if name in kept or not system.pinned else system.replaced(pinned=0)
         (one,) = by_kind.values()  # a pool has hosts that are alike
-        work_s = needed[name] * span_s
-        bears = arrived.get(name, 0) / work_s if work_s > 0 else 0.0
         groups.append(
             Group(
                 model=name,
@@ -133,11 +135,38 @@ def _growing(
                 step=one.step,
                 kv_tokens=one.kv_tokens,
                 limit=system.limit,
-                autoscaler=autoscaler_of(system, bounds, one.step, one.kv_tokens, deployment.tp, bears),
+                autoscaler=autoscaler_of(system, bounds, one.step, one.kv_tokens, deployment.tp, borne[name]),
                 start_up=start_up_of(mine, models[name], cluster, deployment, one.step, places),
             )
         )
-    return Layout(groups=tuple(groups), places=places, needed=needed, pool=pool, note=" ".join(notes))
+    network = network_on(cluster, deployment.tp) if system.path == "chains" else None
+    return Layout(
+        groups=tuple(groups), places=places, needed=needed, pool=pool, network=network, note=" ".join(notes)
+    )  # fmt: skip
+
+
+def _apart(
+    system: System, cluster: Cluster, models: Mapping[str, Model], deployment: Deployment,
+    hosted: Mapping[str, Mapping[Accelerator, Hosted]], needed: Mapping[str, float], requests: pl.DataFrame,
+    places: int,
+) -> Layout:  # fmt: skip
+    """Two groups a model in a pool of all places, also where their numbers stay."""
+    pool, network = pool_of(system, cluster, deployment, models), network_on(cluster, deployment.tp)
+    models = {name: model.with_dtype(deployment.dtype, deployment.kv_dtype) for name, model in models.items()}
+    borne, served = _borne(requests, needed), {}
+    for name, by_kind in hosted.items():
+        (one,) = by_kind.values()  # a pool has hosts that are alike
+        start_up = start_up_of(system, models[name], cluster, deployment, one.step, places)
+        served[name] = Served(one.step, one.kv_tokens, start_up, borne[name])
+    groups = groups_apart(system, deployment, cluster, network, models, served, places)
+    return Layout(groups=groups, places=places, needed=needed, pool=pool, network=network)
+
+
+def _borne(requests: pl.DataFrame, needed: Mapping[str, float]) -> dict[str, float]:
+    """Requests/s of each model that an instance bears on average."""
+    arrived = dict(requests.group_by("model").len().rows())
+    span_s = max(1.0, float(requests["arrival_s"][-1] - requests["arrival_s"][0])) if len(requests) else 1.0
+    return {name: arrived.get(name, 0) / (need * span_s) if need * span_s > 0 else 0.0 for name, need in needed.items()}
 
 
 def instance_places(cluster: Cluster, tp: int) -> list[Accelerator]:

@@ -9,11 +9,20 @@ from workbench.profiles import Cluster
 from workbench.serving import Run, Scenario
 from workbench.serving.model.allocating import end_of
 from workbench.serving.model.kv_tables import LINKS, TRANSFERS
-from workbench.serving.policy.scalers import DRAM_TIER, MULTICAST_TIER, SSD_TIER, TIERS_BY_NUMBER
+from workbench.serving.policy.scalers import (
+    CHAIN_TIER,
+    DRAM_TIER,
+    MULTICAST_TIER,
+    NEAR_TIER,
+    SSD_TIER,
+    TIERS_BY_NUMBER,
+)
 
 WHOLE = -1
 """Stands in the column `block` for all of them together."""
-MOVING = (DRAM_TIER, SSD_TIER, MULTICAST_TIER)
+MOVING = (DRAM_TIER, SSD_TIER, MULTICAST_TIER, CHAIN_TIER, NEAR_TIER)
+FIRST = (SSD_TIER, CHAIN_TIER)
+"""Tiers of which the engine starts behind the weights."""
 
 
 class Loads(NamedTuple):
@@ -37,7 +46,7 @@ class Loads(NamedTuple):
 
 
 def loads_of(run: Run, scenario: Scenario) -> Loads:
-    """The weights' part of each load: from memory and network after the engine has started, from SSD before it."""
+    """The weights' part of each load: before the engine starts where they come from SSD or by chains, else after it."""
     scaling, table = run.lowered.scaling, run.outcome.loads
     if scaling is None:
         table = table[:0]
@@ -45,10 +54,10 @@ def loads_of(run: Run, scenario: Scenario) -> Loads:
     table, tier = table[moves := np.isin(tier, MOVING)], tier[moves]
     row, sources, operation = (table[:, k].astype(np.int64) for k in (2, 4, 5))
     model = run.lowered.instances.model[row]
-    plans = [group.start_up for group in scenario.groups]
-    engine_s = np.array([plan.engine.seconds for plan in plans])[model]
-    after_s = np.array([plan.warm_up.seconds for plan in plans])[model]
-    read = tier == SSD_TIER
+    plans, group = [one.start_up for one in scenario.groups], np.array(scenario.row_groups)[row]
+    engine_s = np.array([plan.engine.seconds for plan in plans])[group]
+    after_s = np.array([plan.warm_up.seconds for plan in plans])[group]
+    read = np.isin(tier, FIRST)
     return Loads(
         start_s=table[:, 0] + np.where(read, 0.0, engine_s),
         end_s=table[:, 1] - np.where(read, engine_s + after_s, after_s),
@@ -94,12 +103,14 @@ def weight_links(run: Run, scenario: Scenario) -> pl.DataFrame:
     """How fast links ran for weights: `start_s, end_s, link, kind, bytes_per_s`.
 
     The SSDs of a host run as fast as those that read there together may; an instance's own way to its host's memory,
-    and its network cards, at the mean of each load. A load that never came whole is seen on the SSDs only.
+    its network cards and the network of its host, at the mean of each load. A load that never came whole is seen on the
+    SSDs only. Loads by chains are left to `workbench.serving.model.kv_tables.kv_links`.
     """
     loads = loads_of(run, scenario)
     names = {DRAM_TIER: "memory of host {1} to instance {0}", MULTICAST_TIER: "network to instance {0}"}
+    names[NEAR_TIER] = "network of host {1} to instance {0}"
     rows = []
-    for k in np.flatnonzero((loads.tier != SSD_TIER) & (loads.end_s > loads.start_s)).tolist():
+    for k in np.flatnonzero(~np.isin(loads.tier, FIRST) & (loads.end_s > loads.start_s)).tolist():
         name = names[int(loads.tier[k])].format(loads.row[k], loads.host[k])
         start_s, end_s = float(loads.start_s[k]), float(loads.end_s[k])
         rows.append((start_s, end_s, name, "weights", float(loads.bytes[k]) / (end_s - start_s)))
@@ -145,7 +156,9 @@ def bandwidth_share(run: Run, scenario: Scenario, cluster: Cluster) -> float:
 def nominal_bytes_per_s(cluster: Cluster, tp: int, tier: int) -> float:
     """Of the path of a tier to one instance alone, by data sheets."""
     host, places = cluster.host, cluster.places[:tp]
-    if tier == MULTICAST_TIER:
+    if tier == NEAR_TIER:
+        return tp * float(host.scale_up.rate("nominal"))
+    if tier in (MULTICAST_TIER, CHAIN_TIER):
         return float(host.nic.rate("nominal")) * len({card for place in places for card in place.nics})
     together = tp * float(host.pcie.rate("nominal"))
     if host.pcie_switch is not None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.serving.model import Lowered, Outcome
-from workbench.serving.model.lowered import REJECTED
+from workbench.serving.model.lowered import DECODE, REJECTED
 from workbench.serving.model.scaled import PIPED, UP
 from workbench.serving.model.scaling_tables import state_changes
 
@@ -15,7 +15,7 @@ def needed_s(lowered: Lowered, outcome: Outcome, rates: np.ndarray, ttft_s: floa
     than its instances that are up process within the promised TTFT: a request that comes then waits too long, however
     it is dispatched. A prompt counts whole until its first token, and once, also where it is processed again. A load
     was needed from the beginning of the first such span that lasts to its decision or begins later; where that is only
-    after the instance is up, it was not needed.
+    after the instance is up, it was not needed. Instances that only decode are left out: no such need is told for them.
 
     Parameters:
         lowered, outcome: the run.
@@ -23,9 +23,10 @@ def needed_s(lowered: Lowered, outcome: Outcome, rates: np.ndarray, ttft_s: floa
         ttft_s: the promise.
     """
     loads, found = outcome.loads, np.full(len(outcome.loads), np.nan)
-    model = lowered.instances.model[loads[:, 2].astype(np.int64)]
-    for m in np.unique(model):
-        mine = np.flatnonzero(model == m)
+    row = loads[:, 2].astype(np.int64)
+    model, decodes = lowered.instances.model[row], lowered.instances.role[row] == DECODE
+    for m in np.unique(model[~decodes]):
+        mine = np.flatnonzero((model == m) & ~decodes)
         starts_s, ends_s = short_spans(lowered, outcome, int(m), float(rates[m]), ttft_s)
         at = np.searchsorted(ends_s, loads[mine, 0])
         there = at < starts_s.size
@@ -45,8 +46,9 @@ def short_spans(
     through = came & ~np.isnan(first_s)
     change_s, row, old, new = state_changes(lowered, outcome)
     serving = (UP, PIPED)
-    up = (np.isin(new, serving) * 1 - np.isin(old, serving))[lowered.instances.model[row] == m]
-    change_s = change_s[lowered.instances.model[row] == m]
+    mine = (lowered.instances.model[row] == m) & (lowered.instances.role[row] != DECODE)
+    up = (np.isin(new, serving) * 1 - np.isin(old, serving))[mine]
+    change_s = change_s[mine]
     times = np.concatenate([requests.arrival_s[came], first_s[through], change_s])
     tokens = np.concatenate([requests.prompt[came], -requests.prompt[through], np.zeros(change_s.size, np.int64)])
     instances = np.concatenate([np.zeros(times.size - up.size, np.int64), up])

@@ -94,9 +94,16 @@ class Run(Record):
         table = self.served.scaleouts
         if slo is None or not table.height:
             return table
-        rates = np.array([prompt_rate(group.step, group.engine) for group in self.scenario.groups])
+        prompts = {group.model: group for group in self.scenario.groups if group.role != "decode"}
+        rates = np.array([prompt_rate(prompts[name].step, prompts[name].engine) for name in self.scenario.models])
         needed = needed_s(self.served.lowered, self.served.outcome, rates, float(slo.ttft_s))
         return table.with_columns(needed_s=needed + self.served.start_s)
+
+    @property
+    def assists(self) -> pl.DataFrame:
+        """Steps that instances helped with while their own weights came: `start_s, end_s, helper, instance, iteration,
+        layers`."""
+        return self.served.assists
 
     @cached_property
     def transfers(self) -> pl.DataFrame:

@@ -101,8 +101,14 @@ def _take_apart(value: Any, name: str, arrays: dict[str, np.ndarray], numbers: d
 
 
 def _put_together(kind: type, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> Any:
+    """What `_take_apart` took apart; a run that was saved by an older version lacks fields, which are as usual."""
     kind = next((part for part in get_args(kind) if hasattr(part, "_fields")), kind) if name not in numbers else kind
     if hasattr(kind, "_fields"):
-        hints = get_type_hints(kind)
-        return kind(*(_put_together(hints[field], f"{name}.{field}", arrays, numbers) for field in kind._fields))
+        hints, usual, there = get_type_hints(kind), kind._field_defaults, {*arrays, *numbers}
+        found = {
+            field: _put_together(hints[field], f"{name}.{field}", arrays, numbers)
+            for field in kind._fields
+            if field not in usual or any(f"{known}.".startswith(f"{name}.{field}.") for known in there)
+        }
+        return kind(**found)
     return arrays[name] if name in arrays else numbers[name]

@@ -137,8 +137,9 @@ def resolved(
     named = models_of(models, table)
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
     scenario = Scenario(
-        groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s, pool=layout.pool
-    )
+        groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s, pool=layout.pool,
+        network=layout.network,
+    )  # fmt: skip
     return Asked(
         choices, chooser, function, cluster, named, deployment, slo, table, layout, scenario,
         (*notes, *_notes(system, choices, table, deployment, layout)),
@@ -207,7 +208,7 @@ def _notes(
         )
     if layout.note:
         notes.append(layout.note)
-    elif not system.scales and not deployment.colocated and (deployment.prefill or deployment.decode):
+    elif layout.pool is None and not deployment.colocated and (deployment.prefill or deployment.decode):
         notes.append(
             f"System {system.name} serves prompts and decodes on the same instances and keeps their number; bounds of "
             "the deployment play no part."

@@ -33,6 +33,8 @@ class System(Asked):
         dispatch: how the router chooses, a name of `wb.policies()`.
         provisioning: how many instances run, or run at first where an autoscaler follows, see `PROVISIONING`; a whole
             number is that many for each model.
+        roles: instances do both phases (*together*), or compute prompts or decode only (*apart*), and send each other
+            KV over their network cards.
         limit: most requests that the router gives one instance at a time; None for no limit.
         autoscaler: how many instances a model gets, a `Rule` or its text; the rule "none" keeps what `provisioning`
             gives.
@@ -47,9 +49,16 @@ class System(Asked):
         stage_s: seconds that a step loses at each stage of a pipeline.
         switch: a member leaves its pipeline when it has its own copy (*each*), or when all targets have theirs
             (*whole*).
-        memory_first: on that path, instances whose hosts have the weights in memory load them from there.
-        hosts_send: on that path, hosts send what they have in memory where no instance has the weights.
-        pinned: on that path, hosts, counted from the first, whose memory keeps the weights whatever happens.
+        memory_first: on that path and on *chains*, instances whose hosts have the weights in memory load them from
+            there.
+        hosts_send: on these paths, hosts send what they have in memory where no instance has the weights.
+        pinned: on these paths, hosts, counted from the first, whose memory keeps the weights whatever happens.
+        chains: on path *chains*, how many go from their sources at a time; None for as many as there are sources.
+        lag_s: on that path, by which each further instance, or host, of a chain has its weights later.
+        decode_first: on that path, instances that compute prompts send only where no others can.
+        near: on that path, the fast network inside hosts plays a part, where there is one.
+        live: on that path, what the last instance of each chain does with layers that it has: it helps with prompts
+            not at all, *always* when that is quicker, or where it is *worth* it.
         engine_start, warm_up: seconds of a start beside the weights, a `Part` or a number.
         keep_s: how long an idle instance keeps its place and weights.
         cache_bytes: of a host's memory for weights; None for all of it, without end where no source states its size.
@@ -66,6 +75,7 @@ class System(Asked):
     engine: str | Engine = "continuous"
     dispatch: str = "least-outstanding"
     provisioning: Share | AtLeastOne = "full"
+    roles: Literal["together", "apart"] = "together"
     limit: AtLeastOne | None = None
     autoscaler: Rule = Rule()
     least: ZeroOrMore = 1
@@ -82,6 +92,11 @@ class System(Asked):
     memory_first: bool = False
     hosts_send: bool = False
     pinned: ZeroOrMore = 0
+    chains: AtLeastOne | None = None
+    lag_s: NotNegative = 0.0
+    decode_first: bool = True
+    near: bool = True
+    live: Literal["no", "always", "worth"] = "no"
     engine_start: Part = Part()
     warm_up: Part = Part()
     keep_s: float = 0.0
@@ -148,6 +163,16 @@ class System(Asked):
         if self.blocks % self.stages:
             raise ValueError(
                 f"blocks is {self.blocks}, no multiple of the {self.stages} stages of a pipeline; choose one that is"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _fits_together(self):
+        if self.live != "no" and self.path != "chains":
+            raise ValueError(f"live is {self.live!r} on path {self.path!r}; choose path 'chains', or live 'no'")
+        if self.autoscaler.policy == "roles" and self.roles == "together":
+            raise ValueError(
+                "autoscaler is 'roles', but instances do both phases; choose roles 'apart', or another rule"
             )
         return self
 

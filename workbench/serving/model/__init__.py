@@ -2,7 +2,7 @@
 
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.engine import run_compiled
-from workbench.serving.model.hardware import pool_on, weights_on
+from workbench.serving.model.hardware import network_on, pool_on, weights_on
 from workbench.serving.model.kv_network import Network
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Outcome, Requests
 from workbench.serving.model.measuring import metrics
@@ -39,6 +39,7 @@ __all__ = [
     "fitted_form",
     "lower",
     "metrics",
+    "network_on",
     "pool_on",
     "run_compiled",
     "serve",

@@ -6,6 +6,7 @@ from workbench.errors import InputError
 from workbench.profiles import Cluster, HostGroup, Link, Model
 from workbench.records import whole
 from workbench.serving.model.autoscaling import Pool
+from workbench.serving.model.kv_network import Network
 from workbench.serving.model.start_up import Multicast, Weights
 
 
@@ -36,6 +37,23 @@ def pool_on(cluster: Cluster, tp: int = 1, **settings) -> Pool:
         "cache_bytes": float(host.host_memory_bytes) if host.host_memory_bytes else math.inf,
     }
     return Pool(**found | settings)
+
+
+def network_on(cluster: Cluster, tp: int = 1) -> Network:
+    """The links between instances of a uniform cluster: an instance has the cards of its accelerators to itself, and a
+    host sends out of its memory by all that it has.
+
+    Raises:
+        InputError: hosts that differ or have fewer accelerators, or no network card.
+    """
+    host = _host_of(cluster, tp)
+    nic, own = _link(host.nic, "network card", cluster.name), _cards(cluster, tp)
+    return Network(
+        egress_bytes_per_s=own,
+        ingress_bytes_per_s=own,
+        host_egress_bytes_per_s=float(nic.rate()) * host.nics,
+        latency_s=nic.latency(),
+    )
 
 
 def weights_on(
@@ -70,16 +88,20 @@ def weights_on(
         "source": f"{model.name} on {cluster.name}",
         "status": "computed",
     }
-    if path in ("tiers", "all-cached", "multicast"):
+    if path in ("tiers", "all-cached", "multicast", "chains"):
         found["dram_bytes_per_s"] = _from_memory(host, tp, cluster.name)
     if path == "multicast":
         nic = _link(host.nic, "network card", cluster.name)
         found["multicast"] = Multicast(
             schedule=schedule,
-            bytes_per_s=float(nic.rate()) * len({card for place in cluster.places[:tp] for card in place.nics}),
+            bytes_per_s=_cards(cluster, tp),
             alpha_s=nic.latency(),
             blocks=blocks,
         )
+    if path == "chains":
+        found["near_bytes_per_s"] = tp * float(host.scale_up.rate()) if host.scale_up else None
+        found["layers"] = model.layers
+        found["activation_s"] = model.activation_bytes_per_token / _cards(cluster, tp)
     return Weights(**found | settings)
 
 
@@ -92,6 +114,12 @@ def _from_memory(host: HostGroup, tp: int, name: str) -> float:
     if host.host_memory is not None:
         together = min(together, float(host.host_memory.rate()))
     return together
+
+
+def _cards(cluster: Cluster, tp: int) -> float:
+    """Bytes/s of the network cards of an instance together."""
+    nic = _link(cluster.host.nic, "network card", cluster.name)
+    return float(nic.rate()) * len({card for place in cluster.places[:tp] for card in place.nics})
 
 
 def _host_of(cluster: Cluster, tp: int) -> HostGroup:

@@ -1,4 +1,4 @@
-"""KV caches that were sent between instances, as tables: every transfer, and how fast links ran."""
+"""KV caches that were sent between instances, as tables; and how fast links ran for these and for weights."""
 
 from collections.abc import Sequence
 
@@ -48,19 +48,22 @@ def kv_transfers(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> p
 def kv_links(lowered: Lowered, outcome: Outcome) -> pl.DataFrame:
     """`start_s, end_s, link, kind, bytes_per_s` of every link while anything moved over it.
 
-    Rates are worked out anew from the starts and ends of the transfers; transfers over links without bounds are left
-    out, since they take no time.
+    Rates are worked out anew from the starts and ends of the transfers, of KV and of weights that come by chains;
+    transfers over links without bounds are left out, since they take no time.
     """
     network = lowered.network
-    if network is None or not len(outcome.flows):
+    if network is None or not len(outcome.flows) + len(outcome.chains):
         return pl.DataFrame(schema=LINKS)
-    start_s, _, _, source, target, size = outcome.flows.T
-    end_s = _over_at(lowered, outcome)
-    ports = np.column_stack([source, network.egress.size + target]).astype(np.int64)
-    capacity = np.concatenate([network.egress, network.ingress])
+    chains, n, by_kv = outcome.chains, network.egress.size, len(outcome.flows)
+    ports = [np.array([source, n + target], np.int64) for source, target in outcome.flows[:, 3:5]]
+    ports += [_ports_of(outcome, k, n) for k in range(len(chains))]
+    capacity = np.concatenate([network.egress, network.ingress, network.host_egress])
+    start_s = np.concatenate([outcome.flows[:, 0], chains[:, 0]])
+    over_s = np.where(np.isnan(chains[:, 2]), lowered.until_s, chains[:, 2])
+    end_s = np.concatenate([_over_at(lowered, outcome), over_s])
     changes = sorted([(time_s, 1, k) for k, time_s in enumerate(start_s.tolist())]
                      + [(time_s, 0, k) for k, time_s in enumerate(end_s.tolist())])  # fmt: skip
-    left, active, rows = size.copy(), {}, []
+    left, active, rows = np.concatenate([outcome.flows[:, 5], chains[:, 5]]), {}, []
     for (now_s, begins, k), (until_s, _, _) in zip(changes, [*changes[1:], changes[-1]], strict=True):
         if begins:
             active[k] = None
@@ -68,48 +71,66 @@ def kv_links(lowered: Lowered, outcome: Outcome) -> pl.DataFrame:
             active.pop(k, None)
         if until_s > now_s and active:
             flows = np.array(sorted(active))
-            moved = np.minimum(_rates(ports[flows], capacity) * (until_s - now_s), left[flows])
+            held = [ports[k] for k in flows]
+            moved = np.minimum(_rates(held, capacity) * (until_s - now_s), left[flows])
             left[flows] -= moved
-            moved[np.isinf(capacity[ports[flows]]).all(axis=1)] = 0
-            carried = np.bincount(ports[flows].ravel(), np.repeat(moved, 2), capacity.size) / (until_s - now_s)
-            rows += [(now_s, until_s, port, carried[port]) for port in np.flatnonzero(carried).tolist()]
-    return _joined(rows, network.egress.size)
+            moved[[np.isinf(capacity[own]).all() for own in held]] = 0
+            sizes = np.array([own.size for own in held])
+            for kind, mine in (("kv", flows < by_kv), ("weights", flows >= by_kv)):
+                if mine.any():
+                    over = np.concatenate([own for own, wanted in zip(held, mine, strict=True) if wanted])
+                    carried = np.bincount(over, np.repeat(moved[mine], sizes[mine]), capacity.size) / (until_s - now_s)
+                    rows += [(now_s, until_s, port, kind, carried[port]) for port in np.flatnonzero(carried).tolist()]
+    return _joined(rows, n)
+
+
+def _ports_of(outcome: Outcome, flow: int, instances: int) -> np.ndarray:
+    """The ports that a flow of weights holds, see `workbench.serving.model.scaled`."""
+    source = int(outcome.chains[flow, 4])
+    rows = outcome.hops[outcome.hops[:, 0] == flow, 1].astype(np.int64)
+    first = source if source < instances else source + instances
+    return np.concatenate([[first], instances + rows, rows[:-1]])
 
 
 def _over_at(lowered: Lowered, outcome: Outcome) -> np.ndarray:
     """When each transfer was over: at its end, with the first failure of its source or target, or with the run."""
     over_s, failures = outcome.flows[:, 1].copy(), lowered.failures
     for k in np.flatnonzero(np.isnan(over_s)):
-        start_s, ends = outcome.flows[k, 0], outcome.flows[k, 3:5]
+        start_s, ends = outcome.flows[k, 0], outcome.flows[k, 3:5].astype(np.int64)
+        ends = ends if lowered.scaling is None else lowered.scaling.place[ends]
         failed = failures.time_s[np.isin(failures.instance, ends) & (failures.time_s >= start_s)]
         over_s[k] = failed.min(initial=lowered.until_s)
     return over_s
 
 
-def _rates(ports: np.ndarray, capacity: np.ndarray) -> np.ndarray:
-    """Max-min fair rates of transfers that hold two ports each; infinite where neither has a bound."""
+def _rates(ports: list[np.ndarray], capacity: np.ndarray) -> np.ndarray:
+    """Max-min fair rates of transfers that hold some ports each; infinite where none has a bound."""
     bounded = np.isfinite(capacity)
     place = np.cumsum(bounded) - 1
-    held = bounded[ports]
-    first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
+    held = [place[own[bounded[own]]] for own in ports]
     rates = np.empty(len(ports))
-    max_min_fair(first, place[ports[held]], capacity[bounded], rates)
+    max_min_fair(np.cumsum([0, *map(len, held)]), np.concatenate(held), capacity[bounded], rates)
     return rates
 
 
-def _joined(rows: list[tuple[float, float, int, float]], instances: int) -> pl.DataFrame:
-    """Rows of one link that follow each other at one rate are one."""
-    last: dict[int, list] = {}
+def _joined(rows: list[tuple[float, float, int, str, float]], instances: int) -> pl.DataFrame:
+    """Rows of one link and kind that follow each other at one rate are one."""
+    last: dict[tuple[int, str], list] = {}
     found = []
-    for start_s, end_s, port, rate in rows:
-        before = last.get(port)
+    for start_s, end_s, port, kind, rate in rows:
+        before = last.get((port, kind))
         if before and before[1] == start_s and before[4] == rate:
             before[1] = end_s
         else:
-            name = _out_of(port) if port < instances else _into(port - instances)
-            last[port] = [start_s, end_s, name, "kv", rate]
-            found.append(last[port])
+            last[port, kind] = [start_s, end_s, _named(port, instances), kind, rate]
+            found.append(last[port, kind])
     return pl.DataFrame(found, schema=LINKS, orient="row").sort("start_s", "link", maintain_order=True)
+
+
+def _named(port: int, instances: int) -> str:
+    if port >= 2 * instances:
+        return f"network out of the memory of host {port - 2 * instances}"
+    return _out_of(port) if port < instances else _into(port - instances)
 
 
 def _out_of(instance: int) -> str:

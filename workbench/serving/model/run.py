@@ -15,7 +15,7 @@ from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.kv_tables import kv_links, kv_transfers
 from workbench.serving.model.lowered import DONE, INSIDE, REJECTED, Lowered, Outcome
 from workbench.serving.model.promises import attainment, kept_shares
-from workbench.serving.model.scaling_tables import scaleouts, state_rows
+from workbench.serving.model.scaling_tables import assists, scaleouts, state_rows
 from workbench.serving.model.scenario import Scenario, lower
 from workbench.serving.model.telling_apart import require_apart
 from workbench.workloads.generators.streams import Seed
@@ -100,6 +100,11 @@ class Run(Record):
     def scaleouts(self) -> pl.DataFrame:
         """Every load of weights, see `workbench.serving.model.scaling_tables`."""
         return self._on_clock(scaleouts(self.lowered, self.outcome, self._names))
+
+    @cached_property
+    def assists(self) -> pl.DataFrame:
+        """Steps that loading instances helped with, see `workbench.serving.model.scaling_tables`."""
+        return self._on_clock(assists(self.outcome))
 
     @cached_property
     def transfers(self) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import polars as pl
 
 from workbench.serving.model.lowered import Lowered, Outcome
 from workbench.serving.model.scaled import DEAD, EMPTY, UP
-from workbench.serving.policy.scalers import FIXED_TIER, IDEAL_TIER, TIERS_BY_NUMBER
+from workbench.serving.policy.scalers import FIXED_TIER, IDEAL_TIER, RESIDENT_TIER, TIERS_BY_NUMBER
 
 STATE_NAMES = ("empty", "starting", "up", "draining", "warm", "dead", "piped")
 
@@ -21,17 +21,18 @@ def held_row_s(lowered: Lowered, outcome: Outcome, span_s: float) -> float:
 
 def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.DataFrame:
     """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
-    requests_helped, bytes, instance, tier, sources, operation, piped_s`.
+    requests_helped, bytes, instance, tier, sources, operation, piped_s, helping_s`.
 
     Detected is when the autoscaler decided; first useful is the first token of a request that began there; alone is
     when the instance was up with all its weights; piped is when it began to serve in a pipeline, so that it may be
-    useful before it is alone, and NaN if it did not. Needed depends on a promise and is NaN here. Bytes are 0 where
-    weights come by no path that is modelled, or never came whole.
+    useful before it is alone, and NaN if it did not; helping is when the first step began that it helped another
+    instance with while its weights came, and NaN if there was none. Needed depends on a promise and is NaN here. Bytes
+    are 0 where weights come by no path that is modelled, or never came whole.
     """
     start_s, end_s, row, tier, sources, operation, first_s, helped, piped_s = outcome.loads.T
     row, tier = row.astype(np.int64), tier.astype(np.int64)
     model = lowered.instances.model[row]
-    moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER)) | np.isnan(end_s), 0.0, 1.0)
+    moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER, RESIDENT_TIER)) | np.isnan(end_s), 0.0, 1.0)
     return pl.DataFrame(
         {
             "model": pl.Series([models[m] for m in model], dtype=pl.String),
@@ -48,8 +49,31 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
             "sources": sources.astype(np.int64),
             "operation": operation.astype(np.int64),
             "piped_s": piped_s,
+            "helping_s": _helping_s(outcome),
         }
     )
+
+
+def assists(outcome: Outcome) -> pl.DataFrame:
+    """Steps that instances helped with while their own weights came: `start_s, end_s, helper, instance, iteration,
+    layers`; no end where the step was lost or the run ended first. Half of all layers count at most."""
+    start_s, end_s, *numbers = outcome.assists.T
+    names = ("helper", "instance", "iteration", "layers")
+    whole = {name: values.astype(np.int64) for name, values in zip(names, numbers, strict=True)}
+    return pl.DataFrame({"start_s": start_s, "end_s": end_s, **whole})
+
+
+def _helping_s(outcome: Outcome) -> np.ndarray:
+    """When each load's row helped first, float64[k], NaN where it did not."""
+    found = np.full(len(outcome.loads), np.nan)
+    for k in range(len(found)):
+        start_s, end_s, row = outcome.loads[k, :3]
+        if len(mine := outcome.assists[outcome.assists[:, 2] == row, 0]):
+            later_s = outcome.loads[k + 1 :][outcome.loads[k + 1 :, 2] == row, 0]
+            over_s = min(np.inf if np.isnan(end_s) else end_s, later_s.min(initial=np.inf))
+            during = mine[(mine >= start_s) & (mine < over_s)]
+            found[k] = during[0] if during.size else np.nan
+    return found
 
 
 def state_rows(outcome: Outcome) -> tuple[np.ndarray, list[str], list[str], np.ndarray]:

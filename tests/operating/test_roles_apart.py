@@ -1,0 +1,116 @@
+"""Systems whose instances compute prompts or decode only, and whose weights come by chains: from names to tables."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from operating_cases import SECOND, WEIGHTS, quarters, table
+
+import workbench as wb
+from workbench.errors import InputError, UserError
+from workbench.operating import System
+from workbench.operating.growing import MOVED_SHARES
+from workbench.serving import StepForm
+
+APART = System(
+    name="apart", roles="apart", provisioning="least", path="chains", autoscaler="concurrency:requests=1", near=False,
+    keep_s=0.0,
+)  # fmt: skip
+BURST = StepForm(compute=(0.5, 1e-4, 0.0, 0.0, 0.0))
+
+
+def served(system, *rows, cluster=None, **options):
+    """Steps of a second, and four instances on two hosts."""
+    given = {"models": "llama-3-8b", "step": SECOND, "kv_tokens": 4096, "trace": table(*rows), "backend": "simpy"}
+    return wb.simulate(system, cluster=cluster or quarters(), **given | options)
+
+
+def test_roles_scale_apart_and_weights_come_over_the_network():
+    """Two prompts at 0 s; at 1 s a second instance is wanted to compute prompts, and gets its weights from the one that
+    decodes by 3 s: 2 s over one card."""
+    run = served(APART, (0.0, 8, 4), (0.0, 8, 4), deployment=wb.deployment(prefill=(1, 2), decode=(1, 1)))
+    assert run.scaleouts.select("detected_s", "tier", "alone_s", "sources").rows()[0] == (1.0, "chain", 3.0, 1)
+    assert run.requests["status"].to_list() == ["done", "done"]
+    assert {*run.scenario.row_groups} == {0, 1}
+    assert run.requests["prefill_instance"].to_list() == [0, 0]
+    sent = run.transfers.group_by("kind").agg(pl.col("bytes").sum())
+    kv = wb.model("llama-3-8b").kv_bytes_per_token * 8 * 2
+    assert dict(sent.rows()) == {"weights": WEIGHTS, "kv": kv}
+    own = run.links.filter(pl.col("kind") == "weights").with_columns(
+        bytes=pl.col("bytes_per_s") * (pl.col("end_s") - pl.col("start_s"))
+    )
+    assert own.group_by("link").agg(pl.col("bytes").sum())["bytes"].to_numpy() == pytest.approx(WEIGHTS)
+
+
+def test_a_saved_run_with_roles_and_chains_comes_back(tmp_path):
+    """Every table as it was, and the scenario with its network."""
+    system = APART.replaced(live="always", autoscaler="roles", keep_s=2.0)
+    rows = [(k / 8, 300, 6) for k in range(40)]
+    run = served(system, *rows, step=BURST, deployment=wb.deployment(prefill=(1, 2), decode=(1, 2)))
+    assert run.assists.height
+    again = wb.load(run.save(tmp_path / "run"))
+    assert again.scenario == run.scenario
+    for name in ("requests", "transfers", "links", "scaleouts", "assists", "allocation", "timeline"):
+        assert getattr(again, name).equals(getattr(run, name)), name
+
+
+def test_a_run_that_was_saved_before_there_were_chains_can_be_read(tmp_path):
+    """Arrays that it lacks are those of a run without any."""
+    run = wb.simulate("fixed", cluster=quarters(), models="llama-3-8b", trace=table((0.0, 8, 2)), step=SECOND)
+    path = run.save(tmp_path / "run")
+    arrays = pl.read_parquet(path / "arrays.parquet")
+    arrays.drop("outcome.chains", "outcome.hops", "outcome.assists").write_parquet(path / "arrays.parquet")
+    facts = json.loads((path / "run.json").read_text())
+    for name in ("chains", "hops", "assists"):
+        del facts["shapes"][f"outcome.{name}"]
+    (path / "run.json").write_text(json.dumps(facts))
+    again = wb.load(path)
+    assert again.requests.equals(run.requests)
+    assert again.served.outcome.chains.shape == (0, 6)
+
+
+def test_bounds_are_those_of_the_deployment_and_parameters_are_worked_out():
+    """KV of a card's bytes/s, between two shares of that rate; least and most of each role."""
+    run = served(
+        APART.replaced(autoscaler="roles"), (0.0, 8, 4), deployment=wb.deployment(prefill=(1, 3), decode=(2, 2))
+    )
+    prefill, decode = run.scenario.groups
+    assert [(one.role, one.count, one.autoscaler.least, one.autoscaler.most) for one in (prefill, decode)] == [
+        ("prefill", 1, 1, 3), ("decode", 2, 2, 2),
+    ]  # fmt: skip
+    moved = WEIGHTS / 2 / wb.model("llama-3-8b").kv_bytes_per_token
+    found = decode.autoscaler.parameters
+    assert [found["lower_moved_per_s"], found["upper_moved_per_s"]] == pytest.approx(np.multiply(MOVED_SHARES, moved))
+    assert run.scenario.network.egress_bytes_per_s == WEIGHTS / 2
+
+
+def test_fixed_numbers_of_both_roles():
+    """All that the deployment allows, from beginning to end."""
+    fixed = System(name="both", roles="apart")
+    run = served(fixed, (0.0, 8, 3), deployment=wb.deployment(prefill=(1, 3), decode=(1, 1)))
+    assert [group.count for group in run.scenario.groups] == [3, 1]
+    assert run.scaleouts.is_empty()
+    sent_s = 8 * wb.model("llama-3-8b").kv_bytes_per_token / (WEIGHTS / 2)
+    assert run.requests["finish_s"].to_list() == pytest.approx([3.0 + sent_s], rel=1e-12)
+
+
+@pytest.mark.parametrize(("system", "options", "sentence"), [
+    (APART, {"deployment": wb.deployment(colocated=True)}, "'colocated': is set, but instances of apart compute"),
+    (APART.replaced(provisioning="half"), {}, "is 'half', which does not say how many instances prefill"),
+    (APART.replaced(provisioning="full"), {}, "or 'full' and a deployment with prefill="),
+    (APART.replaced(provisioning=3), {}, "6 instances x TP 1 = 6 accelerators are wanted at first"),
+    (APART, {"backend": "compiled"}, "compiled engine does not .*run it on SimPy"),
+])  # fmt: skip
+def test_what_cannot_be_is_said(system, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        served(system, (0.0, 8, 3), **options)
+
+
+@pytest.mark.parametrize(("choices", "sentence"), [
+    ({"live": "always"}, "live is 'always' on path 'ideal'; choose path 'chains'"),
+    ({"autoscaler": "roles"}, "autoscaler is 'roles', but instances do both phases"),
+])  # fmt: skip
+def test_choices_that_do_not_go_together(choices, sentence):
+    with pytest.raises(InputError, match=sentence):
+        System(name="mine", **choices)

@@ -137,6 +137,19 @@ def test_the_lower_bound_picks_seven(orchestrator, least):
     assert all(one["upper bound"] != one["lower bound"] for one in best)
 
 
+def test_the_upper_bound_is_near_its_least_far_above_the_best_c():
+    """Published: it reserves for too many. At c = 20 one chain is left and both bounds meet (16.15 s, notes §7, E7);
+    c = 2 gives nearly as little (16.40 s), so the round trips of a draw decide between the two."""
+    for seed in range(10):
+        table = tune(drawn(seed), 0.2).table
+        upper = dict(table.select("reserved", "upper_s").drop_nulls().rows())
+        lower = dict(table.select("reserved", "lower_s").drop_nulls().rows())
+        assert min(upper, key=upper.get) in (2, 20)
+        assert upper[20] == pytest.approx(lower[20], rel=1e-9)
+        assert upper[20] == pytest.approx(min(upper.values()), rel=0.03)
+        assert upper[7] > 1.1 * upper[20]
+
+
 def test_rounding_the_cache_of_a_job_moves_the_best_c_to_three():
     """0.11 GB instead of 117,440,512 bytes; 0.1186 GB (the artifact's constant) keeps 7 (notes §4)."""
     for seed in range(5):

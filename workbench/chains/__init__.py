@@ -2,7 +2,8 @@
 
 After arXiv 2604.14993 ("Serving Chain-structured Jobs with Large Memory Footprints"), whose body was not readable: the
 rules follow the summary in its authors' repository (notes on server chains). Rooms: `policy` holds the decisions,
-`kernels` the compiled formulas and event loops, `model` their face, `simulated` the SimPy twins.
+`kernels` the compiled formulas and event loops, `model` their face, `simulated` the SimPy twins, `real` chains of
+processes that serve a small transformer.
 """
 
 from workbench.chains.model import (

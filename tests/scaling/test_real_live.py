@@ -60,8 +60,8 @@ def newer(tmp_path_factory):
     return write_model(tmp_path_factory.mktemp("v2"), SHAPE, 2, LAYERS, "v2")
 
 
-def ask(batches=6, load_s=6.0, schedule="zigzag", plan=None, **others):
-    """The example of Figure 15, in layer times."""
+def ask(batches=6, load_s=3.0, schedule="zigzag", plan=None, **others):
+    """As in the example of Figure 15, in layer times, but for layers that come twice as fast."""
     pair = LivePair(layers=LAYERS, load_s=load_s, arrival_s=(0.0,) * batches, schedule=schedule, plan=plan)
     return LiveScaleOut(pair=pair, **others)
 
@@ -118,7 +118,7 @@ class TestSharing:
         there = zigzag.blocks.sort("block")["time_s"].to_list()
         assert there == sorted(there)
         # A load is never faster than its link, however fast the machine copies.
-        assert all(time_s >= 6.0 * block * (1 - 1e-6) for block, time_s in enumerate(there))
+        assert all(time_s >= 3.0 * block * (1 - 1e-6) for block, time_s in enumerate(there))
         executed = [0] * 6
         for batch, start_s in zigzag.slots.filter(instance="new").select("batch", "start_s").iter_rows():
             assert start_s >= there[executed[batch]]
@@ -131,7 +131,7 @@ class TestSharing:
     def test_it_helps_before_it_is_complete(self, zigzag):
         alone = share_batches(ask(schedule="alone").pair).finish_s
         first_s = first_helped_s(zigzag.finish_s(), alone)
-        assert first_s * (1 + 1e-6) >= 12
+        assert first_s * (1 + 1e-6) >= 11
         assert first_s < zigzag.complete_s(2)
         assert np.isnan(first_helped_s(alone, alone))
 
@@ -174,7 +174,7 @@ class TestFaults:
     def test_the_source_dies_and_the_old_instance_sends_the_rest(self, pool, model):
         run = share(pool, model, ask(), faults=[Kill(node=0, at_s=0.3)])
         assert run.losses.select("node", "kind").rows() == [(0, "died")]
-        assert run.complete_s(2) > 36
+        assert run.complete_s(2) > 18
         assert ("lost", "node 0") in run.copies.select("kind", "host").rows()
         assert (run.batches["turn"] == 0).all()
 
@@ -183,15 +183,15 @@ class TestFaults:
         assert run.losses.select("node", "kind").rows() == [(2, "cancelled")]
         assert np.isnan(run.complete_s(2))
         assert (run.batches["turn"] == 0).all()
-        assert run.batches["moved"].sum() >= 5
+        assert run.batches["moved"].sum() >= 3
         assert set(run.batches["by"]) == {1}
         after = run.slots.filter((pl.col("instance") == "new") & (pl.col("start_s") > run.losses["time_s"][0] + 1))
         assert after.is_empty()
 
     def test_the_new_instance_dies_with_its_half_of_the_caches(self, pool, model):
-        run = share(pool, model, ask(), faults=[Kill(node=2, at_s=0.5)])
+        run = share(pool, model, ask(), faults=[Kill(node=2, at_s=0.4)])
         assert (run.batches["moved"] == 0).all()
-        assert run.batches["turn"].sum() >= 5
+        assert run.batches["turn"].sum() >= 3
         assert (run.batches["finish_s"] > run.losses["time_s"][0]).all()
 
     def test_a_hung_one_is_found_by_its_silence(self, pool, model):

@@ -15,26 +15,20 @@ DRAWS = 2
 MOST_TRANSFERS = 60
 """KV transfers of a draw at most: each is a thread of a real run, and the formula's time grows with their square."""
 
-BEFORE, BEYOND = 0.5, 1.3
-"""KV begins half an idle load before the load, and goes on for 1.3 times as long as the load takes on average."""
+BEFORE, BEYOND = 0.5, 1.1
+"""KV begins half an idle load before the load, and goes on for 1.1 times as long as the load takes by the formula."""
 
 WEIGHTS, DURING, OUTSIDE = "weights", "KV that begins during the load, mean", "other KV, mean"
 
 
 def draws(context: Context, link: SharedLink) -> list[list[float]]:
     """Instants of KV transfers of each draw, seconds after the load begins: Poisson, the same for every backend."""
-    random, alone_s = context.random("race"), link.weight_bytes / link.bytes_per_s
-    found = []
-    for _ in range(1 if context.mode == "quick" else DRAWS):
-        instants: list[float] = []
-        at_s = -BEFORE * alone_s
-        while link.batches_per_s > 0 and len(instants) < MOST_TRANSFERS:
-            at_s += random.exponential(1 / link.batches_per_s)
-            if at_s > BEYOND * alone_s / (1 - link.kv_share):
-                break
-            instants.append(at_s)
-        found.append(instants)
-    return found
+    random, begin_s = context.random("race"), -BEFORE * link.weight_bytes / link.bytes_per_s
+    waits_s = [
+        random.exponential(1 / link.batches_per_s, MOST_TRANSFERS) if link.batches_per_s else np.array([])
+        for _ in range(1 if context.mode == "quick" else DRAWS)
+    ]
+    return [(begin_s + wait_s.cumsum()).tolist() for wait_s in waits_s]
 
 
 def races(context: Context, links: Sequence[tuple[str, SharedLink]]) -> tuple[list[dict[str, Any]], dict[str, float]]:
@@ -57,11 +51,15 @@ def _raced(
     context: Context, links: Sequence[tuple[str, SharedLink]], sequences: list[list[float]]
 ) -> Iterator[tuple[str, int, list[float], Raced]]:
     """Direction, number of the draw, its instants, and what came of it."""
+    planned = [
+        (draw, direction, link, _beside(link, instants))
+        for draw, instants in enumerate(sequences, start=1)
+        for direction, link in links
+    ]
     if context.backend != "torch":
         run = race_times if context.backend == "analytic" else simulate_race
-        for draw, instants in enumerate(sequences, start=1):
-            for direction, link in links:
-                yield direction, draw, instants, run(link, instants)
+        for draw, direction, link, instants in planned:
+            yield direction, draw, instants, run(link, instants)
         return
     from workbench.executor.processes import Pool
     from workbench.scaling.real.link_race import race_on_link
@@ -71,10 +69,15 @@ def _raced(
         return False
 
     with Pool(3) as pool:
-        for draw, instants in enumerate(sequences, start=1):
-            for direction, link in links:
-                label = f"race {draw}, {direction}"
-                context.tell(f"real run: {label}")
-                run = race_on_link(link, instants, pool=pool, stop=stop)
-                cite_pacing(context, label, run)
-                yield direction, draw, instants, Raced(run.load_s, run.kv_s)
+        for draw, direction, link, instants in planned:
+            label = f"race {draw}, {direction}"
+            context.tell(f"real run: {label}")
+            run = race_on_link(link, instants, pool=pool, stop=stop)
+            cite_pacing(context, label, run)
+            yield direction, draw, instants, Raced(run.load_s, run.kv_s)
+
+
+def _beside(link: SharedLink, instants: Sequence[float]) -> list[float]:
+    """Those transfers of a draw that matter to a load, or begin shortly after it."""
+    last_s = BEYOND * race_times(link, instants).load_s
+    return [at_s for at_s in instants if at_s <= last_s]

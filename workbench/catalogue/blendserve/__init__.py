@@ -29,6 +29,7 @@ for _name in (
     "tree_operation",
     "overlap",
     "orders",
+    "real_orders",
     "scanners",
     "retention",
     "run_length",

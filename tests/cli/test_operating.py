@@ -87,7 +87,10 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["simulate", "fixed", *COMMON, "--ttft", "1"], "tbt_s"),
         (["simulate", "fixed", *COMMON, "--out", "/dev/null/run"], "/dev/null is not a folder"),
         (["simulate", "fixed", *COMMON[:-1], "deepseek-v3"], "experts"),
-        (["simulate", "serverlessllm@aegaeon", *COMMON], "it needs models that share a GPU"),
+        (
+            ["capacity", "serverlessllm@aegaeon", *COMMON, *PROMISE],
+            "System 'serverlessllm@aegaeon' is a pool of models",
+        ),
         (["simulate", "allcache", *COMMON, "--set", "tick=1"], "field 'System.tick': is not a known field"),
         (["simulate", "allcache", *COMMON, "--set", "tick_s"], "--set takes NAME=VALUE"),
         (["simulate", "allcache", *COMMON, "--set", "tick_s=x"], "tick_s"),
@@ -97,7 +100,7 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["simulate", "ideal", *COMMON, "--policy", "autoscaler=cue"], "There is no autoscaling rule named 'cue'"),
         (["capacity", "fixed", *COMMON], "A promise is needed"),
         (["capacity", "fixed", *COMMON, *PROMISE, "--attainment", 1.5], "field 'attainment': is 1.5"),
-        (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is not built yet"),
+        (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is a pool of models"),
         (["plan", "--trace", "no.csv", *COMMON[2:], *PROMISE], "no.csv"),
     ],
 )

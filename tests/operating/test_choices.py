@@ -2,6 +2,7 @@
 
 import math
 
+import polars as pl
 import pytest
 from operating_cases import SCALING
 
@@ -10,6 +11,7 @@ from workbench.chains import POLICIES as CHAIN_POLICIES
 from workbench.errors import InputError, UnknownName, UserError
 from workbench.operating import Rule, System
 from workbench.operating.choices import DISPATCH, MEANT, NOT_BUILT, SYSTEMS, find_system
+from workbench.operating.pool_systems import POOL_SYSTEMS
 from workbench.operating.scaling_rule import RULES, rule_of
 from workbench.operating.system_record import PROVISIONING
 from workbench.serving import ENGINES, ROUTES
@@ -17,7 +19,7 @@ from workbench.serving.policy import SCALERS, SOURCES
 
 
 def test_tables_hold_what_can_be_named():
-    table = wb.systems()
+    table = wb.systems().filter(pl.col("provisioning") != "pool")  # those are tested beside the pool's runs
     assert table["system"].to_list() == ["fixed", "fixed@half", "fixed@average", "dedicated", *SCALING]
     assert set(table["engine"]) <= set(ENGINES)
     assert set(table["provisioning"]) == set(PROVISIONING)
@@ -29,7 +31,7 @@ def test_tables_hold_what_can_be_named():
 
 
 def test_the_table_shows_path_plan_cache_and_autoscaler_of_those_that_scale():
-    rows = {row["system"]: row for row in wb.systems().to_dicts()}
+    rows = {row["system"]: row for row in wb.systems().to_dicts() if row["provisioning"] != "pool"}
     for name, row in rows.items():
         assert (row["autoscaler"] != "") == (row["weights"] != "") == (row["tick_s"] is not None) == (name in SCALING)
     assert {row["weights"] for row in rows.values()} - {""} <= set(SOURCES)
@@ -70,13 +72,9 @@ def test_what_is_described_and_not_built_says_so(name):
     assert str(caught.value).count(". ") == 0
 
 
-def test_pooling_of_serverlessllm_needs_models_that_share_a_gpu():
-    with pytest.raises(UserError, match=r"is not built yet \(it needs models that share a GPU\); choose one of"):
-        find_system("serverlessllm@aegaeon")
-
-
 def test_nothing_is_both_built_and_not():
-    assert not set(SYSTEMS) & set(NOT_BUILT)
+    assert not set(SYSTEMS) & {*NOT_BUILT, *POOL_SYSTEMS}
+    assert not set(POOL_SYSTEMS) & {*NOT_BUILT, *MEANT}
     assert set(MEANT.values()) <= set(SYSTEMS)
     assert not set(MEANT) & {*SYSTEMS, *NOT_BUILT}
 

@@ -178,7 +178,7 @@ def test_azure_conversation_hour_on_two_hosts_of_eight(shared_data):
             {"trace": table().cast({"arrival_s": float, "prompt_tokens": int, "output_tokens": int})},
             "holds no requests",
         ),
-        ({"systems": ["aegaeon"]}, "not built yet"),
+        ({"systems": ["aegaeon"]}, "is a pool of models"),
         ({"models": "falcon-180b", "cluster": gpus(1)}, "falcon-180b"),
         ({"deployments": [wb.deployment(tp=3)]}, "does not divide"),
     ],

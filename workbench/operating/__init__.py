@@ -4,6 +4,8 @@ from workbench.operating.capacity_search import Capacity, capacity
 from workbench.operating.choices import policies, system, systems
 from workbench.operating.comparing import Comparison, compare
 from workbench.operating.planning import Plan, plan
+from workbench.operating.pool_run import PooledRun
+from workbench.operating.pool_systems import PoolSystem
 from workbench.operating.run_handle import Run
 from workbench.operating.saving import is_saved_run, load_run
 from workbench.operating.scaling_rule import Rule
@@ -14,6 +16,8 @@ __all__ = [
     "Capacity",
     "Comparison",
     "Plan",
+    "PoolSystem",
+    "PooledRun",
     "Rule",
     "Run",
     "System",

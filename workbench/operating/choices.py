@@ -7,6 +7,7 @@ import polars as pl
 
 from workbench.chains.policy import CHOOSES
 from workbench.errors import UnknownName, UserError
+from workbench.operating.pool_systems import ADMISSION, POOL_SYSTEMS, PoolSystem, is_pool, pool_rows, pool_system
 from workbench.operating.scaling_rule import RULES
 from workbench.operating.scaling_systems import SCALING_SYSTEMS
 from workbench.operating.system_record import CHOICES, System
@@ -52,7 +53,7 @@ SYSTEMS: dict[str, System] = {
 MEANT = {"serverlessllm": "serverlessllm@blitzscale"}
 """A name without a variant -> the system that is meant."""
 
-NOT_BUILT = ("blitzscale", "aegaeon", "muxserve", "chains", "blendserve", "serverlessllm@aegaeon")
+NOT_BUILT = ("blitzscale", "chains", "blendserve")
 """Names of systems that are described and not built; `@` and a variant may follow."""
 
 
@@ -60,7 +61,7 @@ def find_system(system: str | System) -> System:
     """A system by name, or the record itself.
 
     Raises:
-        UserError: a system that is not built yet. UnknownName: no such system.
+        UserError: a system that is not built yet, or is a pool. UnknownName: no such system.
     """
     if isinstance(system, System):
         return system
@@ -68,24 +69,31 @@ def find_system(system: str | System) -> System:
         raise UnknownName("system", shown(system), SYSTEMS)
     name = MEANT.get(system, system)
     if name not in SYSTEMS and (name in NOT_BUILT or name.split("@")[0] in NOT_BUILT):
-        needs = " (it needs models that share a GPU)" if name == "serverlessllm@aegaeon" else ""
-        raise UserError(f"System {system!r} is not built yet{needs}; choose one of {', '.join(SYSTEMS)}.")
+        raise UserError(f"System {system!r} is not built yet; choose one of {', '.join(SYSTEMS)}.")
+    if name in POOL_SYSTEMS:
+        raise UserError(
+            f"System {system!r} is a pool of models: wb.simulate and wb.compare take it, wb.capacity and wb.plan do "
+            f"not; choose one of {', '.join(SYSTEMS)}."
+        )
     if name not in SYSTEMS:
-        raise UnknownName("system", system, {**SYSTEMS, **MEANT})
+        raise UnknownName("system", system, {**SYSTEMS, **MEANT, **POOL_SYSTEMS})
     return SYSTEMS[name]
 
 
-def system(given: str | System, /, **changes: Any) -> System:
+def system(given: str | System | PoolSystem, /, **changes: Any) -> System | PoolSystem:
     """A system by name, with some of its choices changed, which its own name then says unless it is given another one;
     `.choices` shows them all with their sources.
 
     Parameters:
         given: a name of `wb.systems()`, or a system.
-        changes: fields of `System`; `variant="artifact"` takes the artifact's rules where they differ from the paper's.
+        changes: fields of `System`, or of a pool (`workbench.operating.pool_systems`).
+            `variant="artifact"` takes the artifact's rules where they differ from the paper's.
 
     >>> system("serverlessllm@blitzscale", variant="artifact").cache_ttl_s
     30.0
     """
+    if is_pool(given):
+        return pool_system(given, **changes)
     found = find_system(given)
     if not changes:
         return found
@@ -117,6 +125,8 @@ def systems() -> pl.DataFrame:
             }
             for one in SYSTEMS.values()
         ]
+        + pool_rows(),
+        infer_schema_length=None,
     )
 
 
@@ -135,11 +145,12 @@ def policies() -> pl.DataFrame:
     are worked out for each model where they are not given.
 
     Those of *chains* are for `workbench.chains.dispatch_path` and its SimPy and real twins: `wb.simulate` knows no
-    server chains.
+    server chains. Those of *admission* are for systems that pool GPUs among models.
     """
     rows = [("dispatch", name, DISPATCH[name], "") for name in ROUTES]
     rows += [("autoscaler", name, text, ", ".join(PARAMETERS[SCALERS[name]])) for name, text in RULES.items()]
     rows += [("chains", name, text, "") for name, text in CHOOSES.items()]
+    rows += [("admission", name, text, "") for name, text in ADMISSION.items()]
     return pl.DataFrame(rows, schema=["decision", "policy", "chooses", "parameters"], orient="row")
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from workbench.errors import InputError, UserError
+from workbench.operating.pool_run import PooledRun
 from workbench.operating.run_handle import Run
 from workbench.operating.system_record import System
 from workbench.paths import folder_atomic
@@ -39,7 +40,7 @@ def save(run: Run, path: str | Path) -> Path:
     arrays: dict[str, np.ndarray] = {}
     numbers: dict[str, Any] = {}
     for name in ("lowered", "outcome"):
-        _take_apart(getattr(run.served, name), name, arrays, numbers)
+        take_apart(getattr(run.served, name), name, arrays, numbers)
     facts = {name: TypeAdapter(kind).dump_python(getattr(run, name), mode="json") for name, kind in RECORDS.items()}
     facts |= {"models": {name: model.model_dump(mode="json") for name, model in run.models.items()}}
     facts |= {"seed": run.seed, "backend": run.backend, "notes": run.notes, "sentence": run.sentence}
@@ -60,7 +61,7 @@ def is_saved_run(path: str | Path) -> bool:
     return (Path(path) / FACTS).is_file()
 
 
-def load_run(path: str | Path) -> Run:
+def load_run(path: str | Path) -> Run | PooledRun:
     """Read a saved run; its tables come out bit for bit as they were.
 
     Raises:
@@ -69,15 +70,19 @@ def load_run(path: str | Path) -> Run:
     path = Path(path)
     try:
         facts = json.loads((path / FACTS).read_text())
-        if facts.pop("format", None) != FORMAT:
+        from workbench.operating.pool_saving import POOL_FORMAT, load_pooled
+
+        if (written := facts.pop("format", None)) == POOL_FORMAT:
+            return load_pooled(path, facts)
+        if written != FORMAT:
             raise InputError("not a saved run of this format", f"save it again ({FORMAT})", file=path / FACTS)
         table = pl.read_parquet(path / "arrays.parquet")
         shapes, numbers = facts.pop("shapes"), facts.pop("numbers")
         arrays = {name: table[name][0].to_numpy().reshape(shapes[name]).copy() for name in shapes}
         served = Served(
             asked=pl.read_parquet(path / "asked.parquet"),
-            lowered=_put_together(Lowered, "lowered", arrays, numbers),
-            outcome=_put_together(Outcome, "outcome", arrays, numbers),
+            lowered=put_together(Lowered, "lowered", arrays, numbers),
+            outcome=put_together(Outcome, "outcome", arrays, numbers),
             **facts["engine_run"],
         )
         records = {name: TypeAdapter(kind).validate_python(facts[name], strict=False) for name, kind in RECORDS.items()}
@@ -89,24 +94,24 @@ def load_run(path: str | Path) -> Run:
         raise InputError(f"a broken saved run ({problem})", "run it again and save it", file=path) from None
 
 
-def _take_apart(value: Any, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+def take_apart(value: Any, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
     """Arrays and numbers of nested named tuples by dotted name."""
     if hasattr(value, "_fields"):
         for field in value._fields:
-            _take_apart(getattr(value, field), f"{name}.{field}", arrays, numbers)
+            take_apart(getattr(value, field), f"{name}.{field}", arrays, numbers)
     elif isinstance(value, np.ndarray):
         arrays[name] = value
     else:
         numbers[name] = value
 
 
-def _put_together(kind: type, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> Any:
-    """What `_take_apart` took apart; a run that was saved by an older version lacks fields, which are as usual."""
+def put_together(kind: type, name: str, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> Any:
+    """What `take_apart` took apart; a run that was saved by an older version lacks fields, which are as usual."""
     kind = next((part for part in get_args(kind) if hasattr(part, "_fields")), kind) if name not in numbers else kind
     if hasattr(kind, "_fields"):
         hints, usual, there = get_type_hints(kind), kind._field_defaults, {*arrays, *numbers}
         found = {
-            field: _put_together(hints[field], f"{name}.{field}", arrays, numbers)
+            field: put_together(hints[field], f"{name}.{field}", arrays, numbers)
             for field in kind._fields
             if field not in usual or any(f"{known}.".startswith(f"{name}.{field}.") for known in there)
         }

@@ -1,5 +1,6 @@
 """Let a system serve a trace."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -13,6 +14,9 @@ from workbench.operating.choices import MEANT, SYSTEMS, find_system, listed
 from workbench.operating.deciding import decisions
 from workbench.operating.layout import Layout, lay_out
 from workbench.operating.own_dispatch import simulate_asking
+from workbench.operating.pool_run import PooledRun
+from workbench.operating.pool_simulating import simulate_pool
+from workbench.operating.pool_systems import PoolSystem, is_pool, pool_system
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.run_handle import Run
 from workbench.operating.system_record import System
@@ -55,7 +59,7 @@ class Asked(NamedTuple):
 
 
 def simulate(
-    system: str | System,
+    system: str | System | PoolSystem,
     *,
     cluster: str | Path | Cluster,
     models: MODELS,
@@ -69,11 +73,12 @@ def simulate(
     kv_tokens: int | None = None,
     failures: Sequence[Failure] = (),
     until_s: float = math.inf,
-) -> Run:
+) -> Run | PooledRun:
     """How would a system serve these requests?
 
     Parameters:
-        system: a name of `wb.systems()`, or a `System`.
+        system: a name of `wb.systems()`, or a `System`; one that pools GPUs among models (aegaeon, muxserve, ...) gives
+            a `PooledRun`, which has the same tables, and turns and switches beside them.
         cluster: name, path or record.
         models: one model for every name in the trace (each of them a model of its own, of this shape), or name in the
             trace -> model.
@@ -100,6 +105,12 @@ def simulate(
     >>> run.requests["status"].unique().to_list()
     ['done']
     """
+    if is_pool(system):
+        return simulate_pool(
+            pool_system(system), cluster=find_cluster(cluster), models_of=functools.partial(models_of, models),
+            trace=trace, deployment=deployment, slo=find_slo(slo) if isinstance(slo, str) else slo, policies=policies,
+            backend=backend, step=step, kv_tokens=kv_tokens, failures=failures, until_s=until_s,
+        )  # fmt: skip
     asked = resolved(
         system, cluster=cluster, models=models, trace=trace, deployment=deployment, slo=slo, policies=policies,
         backend=backend, step=step, kv_tokens=kv_tokens, failures=failures, until_s=until_s,

@@ -11,22 +11,19 @@ pytestmark = pytest.mark.ui
 
 
 @pytest.fixture
-def offline(tmp_path):
-    """A page of a browser that has no network; `problems` lists console errors and whatever else it asked for."""
-    from playwright.sync_api import sync_playwright
-
+def offline(request):
+    """A page of a browser that has no network; `problems` lists console errors, `asked` all that it asked for."""
     if not os.path.exists(ld.CHROMIUM):
         pytest.skip(f"no browser at {ld.CHROMIUM}; apt-get install chromium, or set UI_CHROMIUM")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=ld.CHROMIUM, headless=True, args=ld.FLAGS)
-        context = browser.new_context(viewport={"width": 1100, "height": 1000}, offline=True)
-        page = context.new_page()
-        page.problems, page.asked = [], []
-        page.on("console", lambda line: page.problems.append(line.text) if line.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        yield page
-        browser.close()
+    browser = request.getfixturevalue("browser")
+    context = browser.new_context(viewport={"width": 1100, "height": 1000}, offline=True)
+    page = context.new_page()
+    page.problems, page.asked = [], []
+    page.on("console", lambda line: page.problems.append(line.text) if line.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    yield page
+    context.close()
 
 
 def test_a_slider_moves_the_figure_without_python_or_network(offline, tmp_path):

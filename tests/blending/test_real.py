@@ -9,7 +9,7 @@ from workbench.blending.model.fitting import PartCosts, fit_parts, fit_slopes, r
 from workbench.blending.model.planning import steps_of
 from workbench.blending.model.prompts import pool_of_tokens
 from workbench.blending.model.running import serve
-from workbench.blending.model.small_jobs import ORDERS, Mixture, SmallJob, costs_from, ordered, small_job
+from workbench.blending.model.small_jobs import BLEND, ORDERS, Mixture, SmallJob, costs_from, ordered, small_job
 from workbench.blending.model.steps import Chunk
 from workbench.blending.policy import overlapped_s
 from workbench.errors import InputError
@@ -101,7 +101,7 @@ def pool():
 
 @pytest.fixture(scope="module")
 def here(job, plans):
-    """A stage in this process and an order in which requests are swapped out, for tests that disturb a run."""
+    """A stage in this process and the job of the blended order, for tests that disturb a run."""
     import torch
 
     from workbench.blending.real.job import as_told
@@ -109,7 +109,7 @@ def here(job, plans):
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield loaded(Model(SHAPE, 0)), as_told(job, plans["prefix-groups"][0])
+    yield loaded(Model(SHAPE, 0)), as_told(job, plans[BLEND][0])
     torch.set_num_threads(threads)
 
 

@@ -1,18 +1,21 @@
 """What the experiments of BlendServe have to show, beyond running: orderings, failures, sweeps."""
 
+import re
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import polars as pl
 import pytest
 
 import workbench as wb
-from workbench.catalogue import running, spec
+from workbench.catalogue import judging, running, spec
 from workbench.catalogue.blendserve.heat import sampled
 from workbench.catalogue.blendserve.jobs import BLEND, NF_BALANCE, NF_DFS, OPTIMAL, TRACES, VLLM
 from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
+from workbench.catalogue.blendserve.real_judging import judge
 from workbench.catalogue.blendserve.retention import KEPT
 
 SMALL = "100,000"
@@ -101,6 +104,51 @@ def test_a_quick_map_keeps_the_corners():
     assert sampled((1, 2, 3, 4, 5), 2) == (1, 5)
     assert sampled((1, 2, 3, 4, 5), 3) == (1, 3, 5)
     assert sampled((7,), 2) == (7,)
+
+
+class TestRealOrders:
+    @pytest.fixture
+    def recorded(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        return running.run(spec.find("blendserve/real-orders"), {}, backends=("compiled", "torch"))
+
+    def test_the_recorded_run_is_right_and_foretold(self, recorded):
+        assert recorded.backends == ("compiled", "recorded")
+        assert [verdict.verdict for verdict in recorded.verdicts] == ["reproduced"] * 4
+        same, operations, parts, ranks = recorded.verdicts
+        assert same.ours == "identical"
+        assert max(operations.ours, parts.ours) <= 0.10
+        assert re.match("([1-9]) of \\1 pairs; ", ranks.reason)
+        checked = recorded.tables["identity"]
+        assert checked.filter(arithmetic="invariant")["difference"].to_list() == [0.0] * 4
+        assert checked["distinct"].min() >= 8
+        assert all(agreement.agrees for agreement in recorded.agreement)
+
+    def test_what_speaks_against_a_run_is_said(self, recorded):
+        """One logit off, a fit that misses, and the slowest order measured as the fastest."""
+        tables = dict(recorded.tables)
+        tables["identity"] = tables["identity"].with_columns(fault=pl.lit("logits differ"))
+        tables["slopes"] = tables["slopes"].with_columns(error=pl.lit(0.11))
+        random = pl.col("order") == "at random"
+        tables["orders"] = tables["orders"].with_columns(seconds=pl.when(random).then(0.1).otherwise(pl.col("seconds")))
+        draft = judging.Draft(spec.find("blendserve/real-orders"), {}, tables, None, True, "", "full", (0,), "", None)
+        same, operations, parts, ranks = judge(draft)
+        assert [verdict.verdict for verdict in (same, operations, parts, ranks)] == ["differs"] * 4
+        assert same.reason.startswith("logits differ. Assumed here: ")
+        assert "not so: down the tree before at random, one after the other" in ranks.reason
+
+    @pytest.mark.torch
+    @pytest.mark.real
+    @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: real runs need it")
+    def test_a_real_run_computes_what_is_counted_and_says_what_is_right(self):
+        outcome = running.run(spec.find("blendserve/real-orders"), {}, backends=("compiled", "torch"), quick=True)
+        assert outcome.verdicts[0].ours == "identical"
+        assert set(outcome.tables["identity"]["arithmetic"]) == {"plain", "invariant"}
+        counted, timed = outcome.agreement
+        assert (counted.difference, counted.agrees) == (0.0, True)
+        assert timed.backends == ("compiled", "torch")
+        overhead = [float(one.value) for one in outcome.sources if one.quantity == "overhead of the real job"]
+        assert 0 <= overhead[0] < 1
 
 
 def test_lengths_of_a_real_trace_are_named(shared_data):

@@ -24,7 +24,7 @@ OPERATIONS, PARTS = "matrix products and streaming", "prompts and decoding of a 
 SHAPE = {"layers": 2, "hidden": 256, "heads": 8, "kv_heads": 8, "ffn": 256, "longest": 1024}
 """Wide keys and values behind small matrices, so that on one core decoding takes as long as prompts do."""
 BATCH = 128
-ROUNDS = {"quick": (3, 1), "full": (25, 3)}
+ROUNDS = {"quick": (2, 1), "full": (25, 3)}
 """How often a reading and a job are repeated; the quickest of each counts."""
 SMALL = Mixture(groups=4, members=4, writers=3, least=40, most=60)
 _HERE = "the recorded machine's own calibration; a real run measures its own"

@@ -136,7 +136,7 @@ class TestLosses:
         right(run, pool)
 
     def test_a_hung_server_is_lost_too(self, pool):
-        run = serve(pool, JOBS.first(9), fault=Stop(node=3, at_s=0.5), heartbeat_s=0.5)
+        run = serve(pool, JOBS.first(9), fault=Stop(node=3, at_s=0.5), heartbeat_s=2.0)
         assert run.losses[0].kind == "hung"
         right(run, pool)
 

@@ -85,7 +85,7 @@ class Orchestrator:
         self.jobs = [Job(*one) for one in zip(asked.prompts, asked.outputs, strict=True)]
         self.losses: list[ChainLoss] = []
         self.late_s: list[float] = []
-        self.should_s: list[float] = []
+        self.hold_s: list[float] = []
         self.start_s = 0.0
         self._chains = asked.composition.chains
         self._desk = Desk(self._served(asked.composition), asked.policy, asked.draw, self._start)
@@ -184,7 +184,7 @@ class Orchestrator:
             return  # of a way that was given up
         now_s = time.monotonic()
         self.late_s.append(passed.late_s + now_s - passed.at_s)
-        self.should_s.append(passed.should_s)
+        self.hold_s.append(passed.hold_s)
         if passed.logits is None:
             job.hop += 1
             self._send(number, (), passed.hidden)

@@ -38,7 +38,7 @@ class ChainRun(Record):
         outputs: for each job its tokens and the logits that they were chosen from.
         prompts: for each job the tokens that it began with.
         scale: σ is 1; seconds of the run are θ times those of full size.
-        overhead: the machine's own part: mean lateness of a pass over the mean time of its way and computing.
+        overhead: the machine's own part: mean lateness of a pass, relay included, over the mean time of computing one.
         waiting_share: share of the wall time in which the servers used no processor, mean over servers.
         losses: servers that were lost.
     """

@@ -61,7 +61,7 @@ def report(work: Work, run: Orchestrator, reports: Mapping[int, ServerReport], t
         ),
         prompts=work.prompts,
         scale=Scale(theta=theta),
-        overhead=sum(run.late_s) / sum(run.should_s),
+        overhead=sum(run.late_s) / sum(run.hold_s),
         waiting_share=max(0.0, 1 - sum(one.busy_s for one in reports.values()) / len(reports) / wall_s),
         losses=tuple(run.losses),
     )

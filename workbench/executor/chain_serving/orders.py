@@ -84,7 +84,7 @@ class Passed(NamedTuple):
         session: whose.
         at_s: when, on `time.monotonic`.
         late_s: how much later than its way, its turn and its seconds of computing wanted it.
-        should_s: its way and its computing.
+        hold_s: what computing should have taken.
         hidden: activations behind its blocks, None behind the last of the model.
         logits: float32 (vocabulary,) behind the last block, None elsewhere.
     """
@@ -92,7 +92,7 @@ class Passed(NamedTuple):
     session: Session
     at_s: float
     late_s: float
-    should_s: float
+    hold_s: float
     hidden: np.ndarray | None
     logits: np.ndarray | None
 

@@ -95,9 +95,8 @@ class _Server:
         self._passes += len(passes)
         for word, before_s, row in zip(passes, late_s, rows, strict=True):
             late = max(0.0, before_s) + self._free_s - begun_s - hold_s
-            should_s = _seconds(word.work, self._plan.trip_s) + hold_s
             made = (None, row) if last else (row, None)
-            self._desk.say(Passed(word.session, self._free_s, late, should_s, *made))
+            self._desk.say(Passed(word.session, self._free_s, late, hold_s, *made))
 
     def _together_s(self, passes: Sequence[Pass]) -> float:
         """Seconds of a block for these passes: prompts add up, weights are read once for all further tokens."""

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,6 +158,15 @@ class TestSharing:
             assert whole["batch"].to_list() == mine.filter(pl.col("by") == inner)["batch"].to_list()
             assert run.complete_s(inner) < run.complete_s(tail)
             assert first_helped_s(run.finish_s(pair), 7.0 * np.arange(1, 10)) < run.complete_s(tail)
+
+    def test_a_run_leaves_nothing_in_its_processes(self, pool, model):
+        def held():
+            return [(process.num_fds(), process.num_threads()) for process in map(psutil.Process, pool.pids())]
+
+        share(pool, model, ask(1, 1.0))
+        before = held()
+        share(pool, model, ask(2, 1.0))
+        assert held() == before
 
     def test_a_scale_is_found(self, pool, model):
         asked = ask(2, 1.0)

@@ -76,7 +76,7 @@ class Mail:
             threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
 
     def _receive(self, connection: Connection) -> None:
-        with suppress(EOFError, OSError):
+        with suppress(EOFError, OSError), connection:
             while True:
                 self._deliver(json.loads(connection.recv_bytes()), connection)
 

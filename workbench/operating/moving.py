@@ -30,7 +30,7 @@ class Loads(NamedTuple):
 
     Attributes:
         start_s, end_s: float64[k] of the weights alone, from the first arrival on; NaN where they never came whole.
-        row, host, tier, model, sources, operation: int64[k].
+        row, host, tier, model, sources, operation, version: int64[k].
         bytes: float64[k].
     """
 
@@ -43,6 +43,7 @@ class Loads(NamedTuple):
     sources: np.ndarray
     operation: np.ndarray
     bytes: np.ndarray
+    version: np.ndarray
 
 
 def loads_of(run: Run, scenario: Scenario) -> Loads:
@@ -51,6 +52,7 @@ def loads_of(run: Run, scenario: Scenario) -> Loads:
     if scaling is None:
         table = table[:0]
     tier = table[:, 3].astype(np.int64)
+    version = run.outcome.load_version if run.outcome.load_version.size else np.zeros(len(table), np.int64)
     table, tier = table[moves := np.isin(tier, MOVING)], tier[moves]
     row, sources, operation = (table[:, k].astype(np.int64) for k in (2, 4, 5))
     model = run.lowered.instances.model[row]
@@ -68,6 +70,7 @@ def loads_of(run: Run, scenario: Scenario) -> Loads:
         sources=sources,
         operation=operation,
         bytes=scaling.bytes[model] if scaling is not None else table[:, 0],
+        version=version[moves],
     )
 
 
@@ -93,7 +96,7 @@ def weight_transfers(run: Run, scenario: Scenario) -> pl.DataFrame:
         "bytes": np.where(np.isnan(loads.end_s), 0.0, loads.bytes),
         "kind": ["weights"] * loads.row.size,
         "model": [run.models[m] for m in loads.model.tolist()],
-        "version": [0] * loads.row.size,
+        "version": loads.version,
         "path": [TIERS_BY_NUMBER[tier] for tier in loads.tier.tolist()],
     }
     return pl.DataFrame(columns, schema=TRANSFERS)

@@ -55,10 +55,9 @@ class Run(Record):
     @cached_property
     def requests(self) -> pl.DataFrame:
         """What became of each request: the trace's columns with `status, first_token_s, finish_s, wait_s, tbt_mean_s,
-        tbt_max_s, prefill_instance, decode_instance, weight_version`, how often it was evicted or moved, and
-        `cached_tokens`, prompt tokens that a prefix cache saved it, counted at every admission."""
-        table = self.served.requests
-        return table if "weight_version" in table.columns else table.with_columns(weight_version=pl.lit(0))
+        tbt_max_s, prefill_instance, decode_instance, weight_version`, how often it was evicted, moved or started anew,
+        and `cached_tokens`, prompt tokens that a prefix cache saved it, counted at every admission."""
+        return self.served.requests
 
     @property
     def iterations(self) -> pl.DataFrame:

@@ -7,7 +7,18 @@ from workbench.records import not_negative
 from workbench.records import whole as whole_number
 from workbench.serving.model.arrays import checked_forms, reals, right, wholes
 from workbench.serving.model.checking_scaling import checked_scaling
-from workbench.serving.model.lowered import COLOCATED, DECODE, PREFILL, Failures, Instances, Lowered, Network, Requests
+from workbench.serving.model.lowered import (
+    COLOCATED,
+    DECODE,
+    PREFILL,
+    Failures,
+    Instances,
+    Lowered,
+    Network,
+    Requests,
+    Updates,
+)
+from workbench.serving.model.scaled import Scaling
 from workbench.serving.policy.routes import ROUTES
 from workbench.serving.policy.scalers import CHAINS
 
@@ -38,7 +49,20 @@ def checked(lowered: Lowered) -> Lowered:
     network = _network(lowered.network, instances, hosts)
     if network is None and scaling is not None:
         right(scaling.source != CHAINS, "source", "give a network for weights that come by chains")
-    return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network)
+    updates = _updates(lowered.updates, scaling)
+    return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network, updates)
+
+
+def _updates(given: Updates, scaling: Scaling | None) -> Updates:
+    time_s = reals(given.time_s, "time_s")
+    model = wholes(given.model, "model", time_s.size, 0)
+    if time_s.size and scaling is None:
+        raise InputError("has updates, but no pool in which instances come and go", "add one", field="updates")
+    right(model < (0 if scaling is None else scaling.bytes.size), "model", "name a model that the pool serves")
+    right(time_s >= 0, "time_s", "count time from the first arrival")
+    order = (np.diff(time_s) > 0) | ((np.diff(time_s) == 0) & (np.diff(model) > 0))
+    right(order, "time_s", "sort the updates by time and model, one of each model at a time", first_row=2)
+    return Updates(time_s, model)
 
 
 def _requests(given: Requests) -> Requests:

@@ -26,9 +26,11 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         raise UserError("The compiled engine does not send weights over links of KV yet; run it on SimPy.")
     if lowered.scaling is not None and lowered.scaling.live.any():
         raise UserError("The compiled engine does not let instances help while they load yet; run it on SimPy.")
+    if lowered.updates.time_s.size:
+        raise UserError("The compiled engine does not know new versions of weights yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
-    finished = serve(*lowered, models, chooser, jumps)
+    finished = serve(*lowered[:7], models, chooser, jumps)
     if finished is None:
         raise UserError(
             "The dispatch function returned a number that is no position in the places it was offered; "

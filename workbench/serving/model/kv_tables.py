@@ -39,10 +39,18 @@ def kv_transfers(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> p
         "bytes": np.where(np.isnan(end_s), 0.0, size),
         "kind": ["kv"] * len(start_s),
         "model": [models[m] for m in number.tolist()],
-        "version": [0] * len(start_s),
+        "version": [_version_of(outcome, *of) for of in zip(whole[1], start_s.tolist(), strict=True)],
         "path": [f"{_out_of(i)} > {_into(j)}" for i, j in zip(*whole[1:], strict=True)],
     }
     return pl.DataFrame(columns, schema=TRANSFERS)
+
+
+def _version_of(outcome: Outcome, row: int, now_s: float) -> int:
+    """Of the weights of a row at some time: that of its latest load."""
+    if not outcome.load_version.size:
+        return 0
+    there = np.flatnonzero((outcome.loads[:, 2] == row) & (outcome.loads[:, 1] <= now_s))
+    return int(outcome.load_version[there[-1]]) if there.size else 0
 
 
 def kv_links(lowered: Lowered, outcome: Outcome) -> pl.DataFrame:

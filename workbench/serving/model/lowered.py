@@ -123,6 +123,36 @@ class Network(NamedTuple):
     host_egress: np.ndarray = np.empty(0)
 
 
+class Updates(NamedTuple):
+    """New versions of weights, U of them sorted by (time, model); with a pool only, at most one of a model at a time.
+
+    All weights have version 0 at first. At an update, behind the ends of warm rows and before a tick of that instant:
+
+    - The version of the model is one higher. Its weights leave the memory of all hosts, pinned ones too; these keep
+      them again when they are read anew. Rows of the model with an older version count neither as holding them for a
+      host's memory nor as sources, come back no more, and change no role.
+    - Rows of the model that are up drain, by index, even those without any work, and warm ones leave, by index (those
+      that operations read when these are over, see below). A row of an older version that has no work any more is warm
+      and leaves at once, and that is no use of what is in its host's memory.
+    - Operations of the model begin again, by number: their loads are lost, also those that read an SSD.
+
+    A request has the version of the row on which it is admitted first. When a row of another version is given it, it
+    starts anew: its tokens are void, as if they had never been, and its next admission tells its version. KV is only
+    sent to rows of the version that computed it; these include rows of an older version that drain. If no row that
+    decodes for the model has that version and is up or drains, the request leaves its KV when it is the first of its
+    line and the router hands on: it stands before all others of its rank in the line of its model, and counts as moved.
+    When it has handed on, the router then hands out, if there were such. Behind all else of an update it hands out and
+    on; it hands on when a row of an older version has no work any more.
+
+    Attributes:
+        time_s: float64[U], when.
+        model: int64[U], of which model.
+    """
+
+    time_s: np.ndarray = np.empty(0)
+    model: np.ndarray = np.empty(0, np.int64)
+
+
 class Lowered(NamedTuple):
     """A whole run as arrays.
 
@@ -132,7 +162,8 @@ class Lowered(NamedTuple):
         until_s: events up to and at this time happen, later ones do not; infinity to run until all is done.
         scaling: how the cluster changes its size; None where all instances are there from the start. With it, failures
             name places, not instances.
-        network: what KV caches travel over; None where no instance has a role of its own.
+        network: what KV caches travel over; None where no instance has a role of its own, and no weights need it.
+        updates: see its class.
     """
 
     requests: Requests
@@ -142,6 +173,7 @@ class Lowered(NamedTuple):
     until_s: float
     scaling: Scaling | None = None
     network: Network | None = None
+    updates: Updates = Updates()
 
 
 class Outcome(NamedTuple):
@@ -176,6 +208,11 @@ class Outcome(NamedTuple):
         hops: float64[k, 2], the rows that each of these passes, in order: number of the flow, row.
         assists: float64[k, 6], steps that tails helped with, in order of start: start, end (NaN if the step was lost,
             or the run ended first), who helped, whose step, its iteration, layers that were there.
+        weight_version: int64[n], the version of the weights on which the request was admitted since its latest start,
+            -1 if it was not; empty in runs without updates, as are the two below.
+        restarts: int64[n], how often it started anew with another version. Segments, tokens made and the first token
+            are those since the latest start.
+        load_version: int64[k], of each load.
     """
 
     status: np.ndarray
@@ -201,3 +238,6 @@ class Outcome(NamedTuple):
     chains: np.ndarray = np.empty((0, len(CHAIN_COLUMNS)))
     hops: np.ndarray = np.empty((0, len(HOP_COLUMNS)))
     assists: np.ndarray = np.empty((0, len(ASSIST_COLUMNS)))
+    weight_version: np.ndarray = np.empty(0, np.int64)
+    restarts: np.ndarray = np.empty(0, np.int64)
+    load_version: np.ndarray = np.empty(0, np.int64)

@@ -49,8 +49,9 @@ class Run(Record):
     @cached_property
     def requests(self) -> pl.DataFrame:
         """The request table with `status, first_token_s, finish_s, wait_s, tbt_mean_s, tbt_max_s, prefill_instance,
-        decode_instance, evictions, moves, tokens_made, cached_tokens`; instants on the table's own clock, NaN where
-        there is none; -1 for no instance. Prompt tokens that a prefix cache saved are counted at every admission."""
+        decode_instance, weight_version, evictions, moves, restarts, tokens_made, cached_tokens`; instants on the
+        table's own clock, NaN where there is none; -1 for no instance, and for the version of requests that were never
+        admitted. Prompt tokens that a prefix cache saved are counted at every admission."""
         out = self.outcome
         mean_s, largest_s, _ = self._gaps(())
         return self.asked.with_columns(
@@ -62,8 +63,10 @@ class Run(Record):
             tbt_max_s=largest_s,
             prefill_instance=out.prefill,
             decode_instance=out.instance,
+            weight_version=out.weight_version if out.weight_version.size else np.zeros(len(self.asked), np.int64),
             evictions=out.evictions,
             moves=out.moves,
+            restarts=out.restarts if out.restarts.size else np.zeros(len(self.asked), np.int64),
             tokens_made=out.made,
             cached_tokens=out.cached,
         )

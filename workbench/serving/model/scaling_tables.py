@@ -36,7 +36,7 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
     return pl.DataFrame(
         {
             "model": pl.Series([models[m] for m in model], dtype=pl.String),
-            "version": np.zeros(row.size, np.int64),
+            "version": outcome.load_version if outcome.load_version.size else np.zeros(row.size, np.int64),
             "needed_s": np.full(row.size, np.nan),
             "detected_s": start_s,
             "first_useful_s": first_s,

@@ -12,7 +12,7 @@ from workbench.records import Asked, AtLeastOne, NotNegative, Positive, ZeroOrMo
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
 from workbench.serving.model.kv_network import ROLES, Network, network_of
-from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests
+from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests, Updates
 from workbench.serving.model.pooling import pooled
 from workbench.serving.model.request_columns import prefixes, ranks
 from workbench.serving.model.start_up import StartUp
@@ -114,6 +114,20 @@ class Failure(Asked):
     back_s: float = math.inf
 
 
+class Update(Asked):
+    """A model gets a new version of its weights.
+
+    Instances with the old one finish what they serve and leave; new ones start as the autoscaler wants them.
+
+    Attributes:
+        time_s: when, from the first arrival on.
+        model: which.
+    """
+
+    time_s: NotNegative
+    model: str
+
+
 class Scenario(Asked):
     """A cluster and its rules.
 
@@ -121,6 +135,7 @@ class Scenario(Asked):
         groups: what serves.
         dispatch: name of the policy by which the router chooses, see `workbench.serving.policy.ROUTES`.
         failures: in any order; one at a time on each instance.
+        updates: of weights, in any order; need a pool.
         until_s: when the clock stops; infinity to run until all is done.
         pool: where instances come and go; None where those of the groups are all there are.
         network: what KV is sent over, and weights that come by chains; needed where groups have roles or such weights.
@@ -129,6 +144,7 @@ class Scenario(Asked):
     groups: tuple[Group, ...] = Field(min_length=1)
     dispatch: str = "least-outstanding"
     failures: tuple[Failure, ...] = ()
+    updates: tuple[Update, ...] = ()
     until_s: float = math.inf
     pool: Pool | None = None
     network: Network | None = None
@@ -145,6 +161,15 @@ class Scenario(Asked):
         scaled = [group for group in self.groups if group.autoscaler != Autoscaler() or group.start_up != StartUp()]
         if self.pool is None and scaled:
             raise ValueError(f"group {scaled[0].model!r} has an autoscaler or a start-up but there is no pool; add one")
+        return self
+
+    @model_validator(mode="after")
+    def _updates_what_it_serves(self):
+        if self.updates and self.pool is None:
+            raise ValueError("updates need a pool, in which instances come and go; add one, or leave them out")
+        for update in self.updates:
+            if update.model not in self.models:
+                raise ValueError(f"updates name {update.model!r}, which no group serves; name models of the groups")
         return self
 
     @property
@@ -196,6 +221,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     arrival_s = table["arrival_s"].cast(pl.Float64).to_numpy()
     draw = stream(seed, "dispatch").random((len(table), 2))
     prefix_at, prefix, prefix_tokens = _prefixes(scenario, requests, table)
+    updates = sorted(scenario.updates, key=lambda update: (update.time_s, number[update.model]))
     failures = sorted(scenario.failures, key=lambda failure: (failure.time_s, failure.instance))
     return checked(
         Lowered(
@@ -220,6 +246,10 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
             scenario.until_s,
             None if scenario.pool is None else pooled(scenario.pool, scenario.groups),
             network_of(scenario.network, scenario.groups, scenario.row_groups, names, hosts),
+            Updates(
+                time_s=np.array([update.time_s for update in updates]),
+                model=np.array([number[update.model] for update in updates], dtype=np.int64),
+            ),
         )
     )
 

@@ -96,7 +96,7 @@ class Autoscaler:
     def _grow(self, group: int, count: int) -> None:
         """Rows that drain or are warm come back first, then those of the other role; the rest starts where there is
         room."""
-        draining = self.fleet.of(group, DRAINING)
+        draining = [row for row in self.fleet.of(group, DRAINING) if self.fleet.is_new(row)]
         draining.sort(key=lambda row: (row.instance.blocks.in_use, row.index))
         revived = [*draining, *self.fleet.of(group, WARM)][:count]
         for row in revived:

@@ -27,7 +27,8 @@ class Decoder(Instance):
     def expects(self, request: Request) -> bool:
         """Whether a request whose prompt is computed may be sent here now."""
         members = len(self.running) + len(self.coming) + len(self.landed)
-        room = self.takes(request) and not self.queue and members < self.slots
+        here = (self.up or self.finishing) and request.version == self.version and self.outstanding < self.limit
+        room = here and self.fits(request) and not self.queue and members < self.slots
         return room and self._blocks_for(request) <= self.blocks.free
 
     def expect(self, request: Request) -> None:

@@ -37,15 +37,19 @@ class Fleet:
         """The rows, in whatever role, that have all weights of a model, by index."""
         groups = {row.group for row in self.rows if row.model == model}
         rows = [row for group in groups for row in self.of(group, UP, DRAINING, WARM)]
-        return sorted(rows, key=lambda row: row.index)
+        return sorted(filter(self.is_new, rows), key=lambda row: row.index)
 
     def free(self, place: int) -> bool:
         """Whether all rows of a place are empty."""
         return all(row.state == EMPTY for row in self.places[place])
 
     def holds(self, host: int, model: int) -> bool:
-        """Whether some row of a host has a model, or is about to."""
-        return any(row.host == host and row.occupied for row in self.rows if row.model == model)
+        """Whether some row of a host has the newest version of a model, or is about to."""
+        return any(row.host == host and row.occupied and self.is_new(row) for row in self.rows if row.model == model)
+
+    def is_new(self, row: Row) -> bool:
+        """Whether a row has, or waits for, the newest version of its weights."""
+        return row.version == self.router.versions[row.model]
 
     def at_rest(self) -> bool:
         """Whether nothing here will happen of itself: no load, no step, no end of a warm row's time."""
@@ -55,6 +59,10 @@ class Fleet:
             or (row.state == WARM and isfinite(row.warm_until_s))
             for row in self.rows
         )
+
+    def renew(self, row: Row) -> None:
+        """A row waits for the newest version of its weights."""
+        row.version = row.instance.version = self.router.versions[row.model]
 
     def take(self, row: Row) -> None:
         """The place of an empty row is its own from now on; its weights are to come."""
@@ -96,15 +104,18 @@ class Fleet:
         still drains then."""
 
         def cool(_) -> None:
-            if row.state == DRAINING:
+            if row.state == DRAINING and not row.instance.in_use:
                 self._cool(row)
+                if not self.is_new(row):
+                    self.router.hand_on(row.model)
 
         self.clock.at(self.clock.now, self.instants.drained + row.index).callbacks.append(cool)
 
     def _cool(self, row: Row) -> None:
         """A row has no work and takes none: it is warm, and empty when it was that for long enough."""
+        row.instance.finishing = False
         self._become(row, WARM)
-        row.warm_until_s = self.clock.now + self.keep_s[row.group]
+        row.warm_until_s = self.clock.now + (self.keep_s[row.group] if self.is_new(row) else 0.0)
         row.warm_since_s = self.clock.now
         if row.warm_until_s > self.clock.now:
             self._expect_end(row, row.warm_until_s)
@@ -129,11 +140,29 @@ class Fleet:
     def leave(self, row: Row) -> None:
         """A warm row gives its place back; the host saw its weights last at this moment."""
         cache = self.caches[row.host]
-        cache.use(row.model)
+        if self.is_new(row):
+            cache.use(row.model)
         row.instance.load = None
         row.instance.prefixes.clear()
         self._become(row, EMPTY)
         cache.trim()
+
+    def outdate(self, model: int) -> None:
+        """There is a newer version of a model: rows with older ones finish what they have and leave."""
+        self.router.versions[model] += 1
+        for cache in self.caches:
+            cache.drop(model)
+        rows = [row for row in self.rows if row.model == model]
+        for row in rows:
+            row.instance.finishing = row.state in (UP, DRAINING)
+        for row in rows:
+            if row.state == UP:
+                self.drain(row)
+        for row in rows:
+            if row.state == WARM:
+                row.warm_until_s = self.clock.now
+                if not row.uses:
+                    self.leave(row)
 
     def change_role(self, old: Row, new: Row) -> None:
         """A warm row gives its place to the other one of its model there, whose weights these are."""
@@ -150,7 +179,7 @@ class Fleet:
             self._become(row, DEAD)
         if holder:
             self.caches[holder.host].trim()
-            holder.instance.load = None
+            holder.instance.load, holder.instance.finishing = None, False
             if self.router.migrations:
                 self.router.migrations.stop(holder.instance)
             self.router.meet_again(holder.instance.fail(), holder.model)
@@ -163,4 +192,6 @@ class Fleet:
 
     def _become(self, row: Row, state: int) -> None:
         row.become(state)
+        if state == STARTING:
+            self.renew(row)
         self.log.changed(row.index, state)

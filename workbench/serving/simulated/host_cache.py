@@ -48,6 +48,10 @@ class HostCache:
         if model in self.last_use_s:
             self.last_use_s[model] = self.clock.now
 
+    def drop(self, model: int) -> None:
+        """The weights of a model are there no more."""
+        self.last_use_s.pop(model, None)
+
     def put(self, model: int) -> None:
         """The weights of a model have come through the host's memory, and stay there if they can fit at all."""
         if self.size[model] <= self.capacity:

@@ -37,6 +37,7 @@ class Instance:
         self.last = Iteration(index, -1, 0.0)  # before the first
         self.busy_s, self.failed_steps = 0.0, 0
         self.up, self.life = False, 0
+        self.version, self.finishing = 0, False  # of its weights, and whether it drains since there is a newer one
         self.emptied: Callable[[], None] | None = None  # told when it takes no more requests and the last one is done
         self.helping = None  # the `Helping` by which steps may be shorter
         self.load = None  # the `Load` that brought its weights, in a cluster that changes its size
@@ -123,6 +124,9 @@ class Instance:
     def give(self, request: Request) -> None:
         """A request joins the queue; an idle instance wakes up."""
         request.instance = self.index
+        if request.version not in (-1, self.version):
+            self.log.void(request)
+            request.start_anew()
         join_last(self.queue, request)
         self.wake()
 
@@ -201,6 +205,7 @@ class Instance:
                 self.blocks.give(request, blocks)
                 join_last(self.running, self.queue.popleft())
                 request.start_from(self.prefixes.hit(request.prefix))
+                request.version = self.version
                 if isnan(request.wait_s):
                     request.wait_s = self.clock.now - request.arrival_s
             elif self.running and self.running[-1].rank > request.rank:
@@ -232,7 +237,7 @@ class Instance:
         self.log.tokens(makers, self.last, before)
         done = [request for request in members if request.made == request.output]
         if self.load:
-            self.load.helps(self.clock.now, any(request.made == 1 for request in makers), len(done))
+            self.load.helps(self.clock.now, [request for request in makers if request.made == 1], len(done))
         for request in done:
             self.running.remove(request)
             self.blocks.take_back(request)

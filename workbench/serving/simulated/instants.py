@@ -7,7 +7,7 @@ class Instants:
     Where several instances (or places) do the same at one instant, the lower index comes first: add it to the priority.
     SimPy's own URGENT (0) and NORMAL (1) events, which carry the consequences of each, come in between. Only clusters
     with roles have transfers that land; only those that change their size have weights that are read, rows that are
-    ready, form pipelines, expire or have drained, and ticks.
+    ready, form pipelines, expire or have drained, new versions, and ticks.
     """
 
     def __init__(self, instances: int):
@@ -18,7 +18,8 @@ class Instants:
         self.ready = self.reads + 1
         self.forms = self.ready + instances
         self.expires = self.forms + instances
-        self.ticks = self.expires + instances
+        self.updates = self.expires + instances
+        self.ticks = self.updates + 1
         self.arrives = self.ticks + 1
         self.ends = self.arrives + 1
         self.drained = self.ends + instances

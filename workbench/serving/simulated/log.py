@@ -37,6 +37,10 @@ class Log:
             request.last = iteration
             request.made += 1
 
+    def void(self, request: Request) -> None:
+        """All tokens of a request so far are void."""
+        self.runs = [run for run in self.runs if run[0] != request.index]
+
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """End times of all instances, one after the other, and where those of each begin (and the last end)."""
         offsets = np.cumsum([0] + [len(ends) for ends in self.end_s])

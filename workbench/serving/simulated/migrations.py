@@ -30,6 +30,11 @@ class Migrations:
         self.coming[flow], self.flows[request] = request, flow
         self.log.append((flow, request.index, source, target.index))
 
+    def drop(self, request: Request) -> None:
+        """Nobody will ever decode a request whose prompt is computed: its KV is gone."""
+        self.instances[request.prefilled_on].let_go(request)
+        request.forget()
+
     def stop(self, instance: Instance) -> None:
         """An instance is about to fail: nothing comes from it or to it any more."""
         if isinstance(instance, Prefiller):

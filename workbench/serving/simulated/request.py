@@ -10,8 +10,8 @@ class Request:
 
     __slots__ = (
         "arrival_s", "cached", "draws", "evictions", "finish_s", "first_token_s", "index", "instance", "last", "made",
-        "model", "moves", "need", "output", "prefilled_on", "prefilling", "prefix", "prompt", "rank", "room", "status",
-        "stored", "wait_s",
+        "model", "moves", "need", "output", "prefilled_on", "prefilling", "prefix", "prompt", "rank", "restarts",
+        "room", "status", "stored", "version", "wait_s",
     )  # fmt: skip
 
     def __init__(
@@ -22,7 +22,8 @@ class Request:
         self.prompt, self.output, self.prefix = prompt, output, prefix
         self.status, self.instance, self.prefilled_on = INSIDE, -1, -1
         self.wait_s = self.first_token_s = self.finish_s = nan
-        self.made = self.evictions = self.moves = self.cached = 0
+        self.made = self.evictions = self.moves = self.restarts = self.cached = 0
+        self.version = -1  # of the weights on which it was admitted
         self.last = None  # the iteration of its latest token
         self.forget()
 
@@ -32,6 +33,12 @@ class Request:
         self.room = 0  # tokens that the blocks it holds have room for
         self.need = self.prompt + self.made
         self.prefilling = True
+
+    def start_anew(self) -> None:
+        """All that was made is void, since it goes on with other weights."""
+        self.restarts += 1
+        self.made, self.version, self.first_token_s, self.last = 0, -1, nan, None
+        self.forget()
 
     def start_from(self, cached: int) -> None:
         """Of what is to be computed, so many leading tokens are there already; at least one never is."""

@@ -49,6 +49,7 @@ class Router:
         self.lines = [Line(place for place in mine if place.role != DECODE) for mine in places]
         self.decode_lines = [Line(place for place in mine if place.role == DECODE) for mine in places]
         self.migrations: Migrations | None = None  # by which those in decode lines go on
+        self.versions = [0] * models  # the newest of each model's weights
         self.called = False
 
     def meet(self, request: Request) -> None:
@@ -100,13 +101,29 @@ class Router:
 
     def hand_on(self, model: int) -> None:
         """Send from the head of a model's decode line while an instance takes it."""
-        line = self.decode_lines[model]
+        line, anew = self.decode_lines[model], []
         while line:
             free = [number for number, place in enumerate(line.places) if place.expects(line[0])]
-            if not free:
-                return
-            request = line.popleft()
-            self.migrations.start(request, self._choose(request, line, free))
+            if free:
+                request = line.popleft()
+                self.migrations.start(request, self._choose(request, line, free))
+            elif self._is_stranded(line[0], line):
+                anew.append(line.popleft())
+                self.migrations.drop(anew[-1])
+            else:
+                break
+        for request in reversed(anew):
+            request.moves += 1
+            join_first(self.lines[model], request)
+        if anew:
+            self.hand_out(model)
+
+    def _is_stranded(self, request: Request, line: Line) -> bool:
+        """Whether the KV of a request is of an older version that nobody decodes any more."""
+        old = request.version != self.versions[request.model]
+        return old and not any(
+            place.version == request.version and (place.up or place.finishing) for place in line.places
+        )
 
     def _choose(self, request: Request, line: "Line", free: list[int]) -> Instance:
         """Which of the instances that take a request gets it."""

@@ -11,7 +11,10 @@ class Row:
     are still on their way. One that drains finishes those it has, and is warm then: without work, its weights there.
     """
 
-    __slots__ = ("group", "host", "instance", "piped_form", "place", "state", "uses", "warm_since_s", "warm_until_s")
+    __slots__ = (
+        "group", "host", "instance", "piped_form", "place", "state", "uses", "version", "warm_since_s",
+        "warm_until_s",
+    )  # fmt: skip
 
     def __init__(
         self, instance: Instance, group: int, place: int, host: int, state: int, piped_form: list[list[float]]
@@ -20,6 +23,7 @@ class Row:
         self.piped_form = piped_form
         self.warm_since_s = self.warm_until_s = 0.0  # these mean something only while the row is warm
         self.uses = 0  # operations that read its weights
+        self.version = 0  # of its weights, or of those that it waits for
 
     @property
     def index(self) -> int:

@@ -7,7 +7,7 @@ from math import isfinite, nextafter
 import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
-from workbench.serving.model.lowered import COLOCATED, DECODE, INSIDE, PREFILL, Failures, Lowered, Outcome, Requests
+from workbench.serving.model.lowered import COLOCATED, DECODE, INSIDE, PREFILL, Lowered, Outcome, Requests
 from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.instants import Instants
@@ -49,13 +49,13 @@ class Cluster:
             kv_bytes = lowered.network.kv_bytes.tolist()
             self.router.migrations = Migrations(kv_bytes, self.instances, self.router, self.links)
         self.met = 0
-        self.scaled = None
+        self.scaled, self.updated = None, bool(lowered.updates.time_s.size)
         if lowered.scaling is None:
             for instance in self.instances:
                 instance.recover(self.router)
         else:
             self.scaled = Scaled(lowered.scaling, self.instances, self.router, self.links, self.clock, self.instants)
-            self.scaled.start(self._all_done, lambda: self._nothing_to_come(lowered.failures))
+            self.scaled.start(self._all_done, lambda: self._nothing_to_come(lowered))
         self._expect(lowered)
 
     def _expect(self, lowered: Lowered) -> None:
@@ -66,6 +66,9 @@ class Cluster:
         self.clock.process(self.clock.arrivals(lowered.requests.arrival_s, self.instants.arrives, meet))
         for time_s, index, back_s in _rows(lowered.failures):
             self.clock.process(self._outage(self.scaled or self, index, time_s, back_s))
+        for time_s, model in _rows(lowered.updates):
+            update = self.clock.at(time_s, self.instants.updates)
+            update.callbacks.append(lambda _, model=model: self.scaled.update(model))
 
     def _outage(self, breaks, index: int, time_s: float, back_s: float):
         """An instance, or a place of a cluster that changes its size, is down for a time."""
@@ -92,10 +95,11 @@ class Cluster:
     def _all_done(self) -> bool:
         return all(request.status != INSIDE for request in self.requests)
 
-    def _nothing_to_come(self, failures: Failures) -> bool:
-        """Whether no arrival, failure or recovery is still to come."""
-        back_s = failures.back_s[np.isfinite(failures.back_s)]
-        later = (failures.time_s > self.clock.now).any() or (back_s > self.clock.now).any()
+    def _nothing_to_come(self, lowered: Lowered) -> bool:
+        """Whether no arrival, failure, recovery or new version is still to come."""
+        back_s = lowered.failures.back_s[np.isfinite(lowered.failures.back_s)]
+        times = (lowered.failures.time_s, back_s, lowered.updates.time_s)
+        later = any((time_s > self.clock.now).any() for time_s in times)
         return self.met == len(self.requests) and not later
 
     def run(self, until_s: float) -> None:
@@ -123,9 +127,17 @@ class Cluster:
             failed_steps=np.array([instance.failed_steps for instance in self.instances], dtype=np.int64),
             cached=self._column("cached"),
             prefill=self._column("prefilled_on"),
+            **(self._versions() if self.updated else {}),
             **({"flows": self.router.migrations.table()} if self.router.migrations else {}),
             **(self.scaled.tables() if self.scaled else {}),
         )
+
+    def _versions(self) -> dict[str, np.ndarray]:
+        """What runs with updates have."""
+        loads = np.array([load.version for load in self.scaled.log.loads], dtype=np.int64)
+        return {
+            "weight_version": self._column("version"), "restarts": self._column("restarts"), "load_version": loads,
+        }  # fmt: skip
 
     def _column(self, name: str, dtype=np.int64) -> np.ndarray:
         return np.array([getattr(request, name) for request in self.requests], dtype=dtype)

@@ -35,7 +35,7 @@ class Scaled:
         self, given: Scaling, instances: list[Instance], router: Router, links: Links | None, clock: Clock,
         instants: Instants,
     ):  # fmt: skip
-        self.clock, self.log = clock, FleetLog(clock)
+        self.clock, self.router, self.log = clock, router, FleetLog(clock)
         models = len(given.bytes)
         groups = [instance.model + models * (instance.role == DECODE) for instance in instances]
         columns = (given.place.tolist(), given.host.tolist(), given.start_state.tolist(), given.piped_form.tolist())
@@ -66,6 +66,13 @@ class Scaled:
     def recover(self, place: int) -> None:
         """A place is there again."""
         self.fleet.recover(place)
+
+    def update(self, model: int) -> None:
+        """A model gets a new version of its weights."""
+        self.fleet.outdate(model)
+        self.weights.outdate(model)
+        self.router.hand_out(model)
+        self.router.hand_on(model)
 
     def tables(self) -> dict[str, np.ndarray]:
         """What was written down, as `Outcome` has it."""

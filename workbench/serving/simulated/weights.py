@@ -82,6 +82,14 @@ class Weights:
             elif operation.lose_source(row):
                 self.begin_again(operation)
 
+    def outdate(self, model: int) -> None:
+        """There is a newer version of a model: what is on its way begins again."""
+        for operation in list(self.operations.values()):
+            if operation.group % len(self.size) == model:
+                for load in operation.loads:
+                    self.ssds[load.row.host].stop(load)
+                self.begin_again(operation)
+
     def _start(self, group: int, rows: list[Row], cached: list[bool]) -> list[tuple[Load, float]]:
         """Loads of rows, with the time at which each is ready; reads from SSD are on their way and left out."""
         if self.source[group] not in (MULTICAST, CHAINS):
@@ -167,6 +175,7 @@ class Weights:
         return operation
 
     def load(self, row: Row, tier: int, operation: Operation, senders: int) -> Load:
+        self.fleet.renew(row)
         load = self.coming[row] = Load(row, self.clock.now, tier, senders, operation.number)
         operation.loads.append(load)
         self.log.loads.append(load)

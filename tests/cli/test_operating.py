@@ -76,7 +76,7 @@ def test_capacity_and_plan_answer(capsys, trace):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["simulate", "blitzscale", *COMMON], "System 'blitzscale' is not built yet; choose one of fixed"),
+        (["simulate", "blendserve", *COMMON], "System 'blendserve' is not built yet; choose one of fixed"),
         (["simulate", "fixd", *COMMON], "There is no system named 'fixd'; near names: fixed"),
         (["simulate", "fixed", *COMMON, "--tp", 3], "TP 3 does not divide"),
         (["simulate", "fixed", *COMMON, "--backend", "torch"], "There is no backend named 'torch'"),

@@ -127,7 +127,7 @@ def test_progress_tells_each_load():
         ({"attainment": 1.0}, "field 'attainment': is 1.0"),
         ({"warm_up": 1.0}, "field 'warm_up': is 1.0"),
         ({"precision": 0}, "precision"),
-        ({"system": "blitzscale"}, "not built yet"),
+        ({"system": "blendserve"}, "not built yet"),
         ({"trace": poisson, "replications": 1}, "gives no interval"),
     ],
 )

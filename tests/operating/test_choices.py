@@ -4,7 +4,7 @@ import math
 
 import polars as pl
 import pytest
-from operating_cases import SCALING
+from operating_cases import APART, SCALING
 
 import workbench as wb
 from workbench.chains import POLICIES as CHAIN_POLICIES
@@ -20,7 +20,16 @@ from workbench.serving.policy import SCALERS, SOURCES
 
 def test_tables_hold_what_can_be_named():
     table = wb.systems().filter(pl.col("provisioning") != "pool")  # those are tested beside the pool's runs
-    assert table["system"].to_list() == ["fixed", "fixed@half", "fixed@average", "dedicated", *SCALING]
+    assert table["system"].to_list() == [
+        "fixed",
+        "fixed@half",
+        "fixed@average",
+        "dedicated",
+        *SCALING,
+        *APART,
+        "distserve-full",
+        "distserve-half",
+    ]
     assert set(table["engine"]) <= set(ENGINES)
     assert set(table["provisioning"]) == set(PROVISIONING)
     policies = wb.policies()
@@ -33,7 +42,12 @@ def test_tables_hold_what_can_be_named():
 def test_the_table_shows_path_plan_cache_and_autoscaler_of_those_that_scale():
     rows = {row["system"]: row for row in wb.systems().to_dicts() if row["provisioning"] != "pool"}
     for name, row in rows.items():
-        assert (row["autoscaler"] != "") == (row["weights"] != "") == (row["tick_s"] is not None) == (name in SCALING)
+        assert (
+            (row["autoscaler"] != "")
+            == (row["weights"] != "")
+            == (row["tick_s"] is not None)
+            == (name in SCALING + APART)
+        )
     assert {row["weights"] for row in rows.values()} - {""} <= set(SOURCES)
     assert (rows["nccl"]["plan"], rows["faasnet"]["plan"], rows["ideal"]["plan"]) == (
         "ring_broadcast", "faasnet_tree", "",
@@ -65,7 +79,7 @@ def test_every_choice_that_is_not_usual_says_where_it_comes_from(name):
         assert told or row["value"] == usual[row["choice"]], row
 
 
-@pytest.mark.parametrize("name", [*NOT_BUILT, "blitzscale@artifact"])
+@pytest.mark.parametrize("name", [*NOT_BUILT, "chains@artifact"])
 def test_what_is_described_and_not_built_says_so(name):
     with pytest.raises(UserError, match=rf"System '{name}' is not built yet.*; choose one of fixed, .*\.$") as caught:
         find_system(name)

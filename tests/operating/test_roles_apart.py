@@ -1,10 +1,12 @@
 """Systems whose instances compute prompts or decode only, and whose weights come by chains: from names to tables."""
 
+import itertools
 import json
 
 import numpy as np
 import polars as pl
 import pytest
+from operating_cases import APART as BLITZ
 from operating_cases import SECOND, WEIGHTS, quarters, table
 
 import workbench as wb
@@ -95,10 +97,49 @@ def test_fixed_numbers_of_both_roles():
     assert run.requests["finish_s"].to_list() == pytest.approx([3.0 + sent_s], rel=1e-12)
 
 
+def test_one_policy_decides_for_blitzscale_and_all_it_is_compared_with():
+    """How many instances, when, for how long they keep their place: the same record for each, as the issue asks."""
+    same = ("engine", "dispatch", "roles", "autoscaler", "provisioning", "least", "tick_s", "scrape_s", "keep_s")
+    full = wb.system("blitzscale")
+    for name in (*BLITZ, "serverlessllm@blitzscale", "allcache"):
+        other = wb.system(name, roles="apart", autoscaler="roles:down_step=1")
+        assert {field: getattr(other, field) for field in same} == {field: getattr(full, field) for field in same}
+    steps = [wb.system(name) for name in BLITZ[::-1]]
+    changed = [
+        {field for field in System.model_fields if getattr(one, field) != getattr(two, field)}
+        - {"name", "summary", "source", "sources"}
+        for one, two in itertools.pairwise(steps)
+    ]
+    assert changed == [{"chains", "decode_first"}, {"live"}]
+
+
+@pytest.mark.parametrize("name", BLITZ)
+def test_a_copy_that_is_sent_comes_from_who_decodes_and_one_host_keeps_another(name):
+    """Twelve prompts at once want more instances that compute prompts: their weights come from the one that decodes
+    where directions count, and never from an SSD; the only host that keeps any is the first."""
+    run = served(
+        wb.system(name), *[(0.0, 600, 4)] * 12, step=BURST, cluster=quarters(),
+        deployment=wb.deployment(prefill=(1, 3), decode=(1, 1)),
+    )  # fmt: skip
+    assert run.requests["status"].to_list() == ["done"] * 12
+    starts = run.scaleouts.filter(pl.col("tier") == "chain")
+    assert starts.height
+    assert "ssd" not in run.scaleouts["tier"].to_list()
+    if name != "blitzscale@network":
+        weights = run.transfers.filter(pl.col("kind") == "weights")
+        assert weights["bytes"].sum() == WEIGHTS * weights.height
+    assert bool(run.assists.height) <= (name == "blitzscale")
+
+
+def test_half_of_what_a_deployment_allows_is_rounded_up():
+    run = served(wb.system("distserve-half"), (0.0, 8, 3), deployment=wb.deployment(prefill=(1, 3), decode=(1, 1)))
+    assert [group.count for group in run.scenario.groups] == [2, 1]
+
+
 @pytest.mark.parametrize(("system", "options", "sentence"), [
     (APART, {"deployment": wb.deployment(colocated=True)}, "'colocated': is set, but instances of apart compute"),
     (APART.replaced(provisioning="half"), {}, "is 'half', which does not say how many instances prefill"),
-    (APART.replaced(provisioning="full"), {}, "or 'full' and a deployment with prefill="),
+    (APART.replaced(provisioning="full"), {}, "or 'full' or 'half' and a deployment with"),
     (APART.replaced(provisioning=3), {}, "6 instances x TP 1 = 6 accelerators are wanted at first"),
     (APART, {"backend": "compiled"}, "compiled engine does not .*run it on SimPy"),
 ])  # fmt: skip

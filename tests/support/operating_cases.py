@@ -16,6 +16,8 @@ SCALING = (
     "faasnet",
     "lambdascale",
 )
+APART = ("blitzscale", "blitzscale@multicast", "blitzscale@network")
+"""Those whose instances compute prompts or decode only."""
 """Systems whose instances come and go."""
 
 

@@ -93,10 +93,10 @@ def _at_first(system: System, bound: Bounds, role: str) -> int:
     if isinstance(share, int) or share in ("one each", "least"):
         wanted = share if isinstance(share, int) else 1 if share == "one each" else bound.least
         return max(bound.least, min(wanted, bound.most))
-    if share == "full" and bound.most < LARGEST:
-        return bound.most
+    if share in ("full", "half") and bound.most < LARGEST:
+        return max(bound.least, bound.most if share == "full" else -(-bound.most // 2))
     raise InputError(
         f"is {share!r}, which does not say how many instances {role}",
-        f"choose 'least', 'one each' or a number, or 'full' and a deployment with {role}=(least, most)",
+        f"choose 'least', 'one each' or a number, or 'full' or 'half' and a deployment with {role}=(least, most)",
         field="provisioning",
     )

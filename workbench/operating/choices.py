@@ -53,7 +53,7 @@ SYSTEMS: dict[str, System] = {
 MEANT = {"serverlessllm": "serverlessllm@blitzscale"}
 """A name without a variant -> the system that is meant."""
 
-NOT_BUILT = ("blitzscale", "chains", "blendserve")
+NOT_BUILT = ("chains", "blendserve")
 """Names of systems that are described and not built; `@` and a variant may follow."""
 
 

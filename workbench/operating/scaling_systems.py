@@ -2,6 +2,7 @@
 
 from workbench.operating.scaling_rule import Rule
 from workbench.operating.system_record import System
+from workbench.records import LARGEST
 from workbench.serving import Part
 
 _BLITZ = "BlitzScale (OSDI'25)"
@@ -47,6 +48,32 @@ _LAMBDA_CHOICES = {
     "blocks": 16,
 }
 _NO_CACHE = {"cache_bytes": "MLSys'26 paper §7.4: a remote GPU's copy if any exists, else the local SSD"}
+
+_CHAINS = {
+    "path": "chains",
+    "pinned": 1,
+    "cache_bytes": 0.0,
+    "hosts_send": True,
+}
+_CHAIN_RULE = {
+    "path": "OSDI'25 paper §5.1: chains from instances or host copies",
+    "pinned": "OSDI'25 paper §5.3: one copy of each model in the hosts' memories together",
+    "cache_bytes": "OSDI'25 paper §5.3: no host keeps more than that one copy",
+    "hosts_send": "OSDI'25 paper §5.3: the host copy is a source like any other",
+    "decode_first": "OSDI'25 paper §5.1 (Figure 11, line 1): who sends KV sends no weights where others can",
+    "near": "OSDI'25 paper §5.1 (Figure 14): shards inside a scale-up domain",
+    "lag_s": "chosen: none; blocks are small beside a layer",
+    "roles": "OSDI'25 paper §6: prompts and decoding apart",
+    "live": "OSDI'25 paper §5.2: the tails of chains",
+}
+_ROLES_RULE = {
+    **_BLITZ_RULE,
+    "autoscaler": "BlitzScale's artifact (planner.rs): 0.5 to 0.7 s of prefill waiting, 0.75 to 0.95 of the KV blocks "
+    "in use, KV that moves at 0.4 to 0.8 of its rate; one instance goes at a time",
+    "roles": "OSDI'25 paper §6: prompts and decoding apart",
+}
+_ROLES_CHOICES = {**_BLITZ_CHOICES, "roles": "apart", "autoscaler": Rule(policy="roles", down_step=1)}
+_DISTSERVE = f"DistServe as {_BLITZ} §6 emulates it in its own engine: least and most instances are the same number"
 
 SCALING_SYSTEMS = (
     System(
@@ -163,5 +190,58 @@ SCALING_SYSTEMS = (
             "cache_bytes": "all of the host's memory (500 GB in the artifact's configuration)",
         },
         **_LAMBDA_CHOICES,
+    ),
+    System(
+        name="blitzscale",
+        summary="chains from instances that decode, or from the one host copy; the tails of chains help with prompts "
+        "while they load",
+        live="always",
+        source=_BLITZ,
+        sources={**_ROLES_RULE, **_CHAIN_RULE},
+        **_ROLES_CHOICES,
+        **_CHAINS,
+    ),
+    System(
+        name="blitzscale@multicast",
+        summary="BlitzScale without help while loading: its ablation's network and multicast",
+        source=f"{_BLITZ} §6, Figure 20: +Multicast",
+        sources={**_ROLES_RULE, **_CHAIN_RULE, "live": "OSDI'25 paper §6, Figure 20: not yet"},
+        **_ROLES_CHOICES,
+        **_CHAINS,
+    ),
+    System(
+        name="blitzscale@network",
+        summary="each new instance gets its weights over the network by itself: the first step of BlitzScale's "
+        "ablation",
+        chains=LARGEST,
+        decode_first=False,
+        source=f"{_BLITZ} §6, Figure 20: +Network",
+        sources={
+            **_ROLES_RULE,
+            **_CHAIN_RULE,
+            "live": "OSDI'25 paper §6, Figure 20: not yet",
+            "chains": "OSDI'25 paper §6, Figure 20: point to point, a chain for each target",
+            "decode_first": "BlitzScale's artifact (eval_net): no regard to directions",
+        },
+        **_ROLES_CHOICES,
+        **_CHAINS,
+    ),
+    System(
+        name="distserve-full",
+        summary="as many instances for prompts and for decoding as the deployment allows, all the time",
+        roles="apart",
+        source=_DISTSERVE,
+        sources={"engine": "chosen: one engine for all"},
+    ),
+    System(
+        name="distserve-half",
+        summary="half as many for prompts and for decoding, rounded up, all the time",
+        roles="apart",
+        provisioning="half",
+        source=_DISTSERVE,
+        sources={
+            "engine": "chosen: one engine for all",
+            "provisioning": "chosen: half; the paper says the average that is needed, its counts are not published",
+        },
     ),
 )

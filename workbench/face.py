@@ -137,7 +137,7 @@ class Experiment:
         backend: str | Iterable[str] | None = None,
         *,
         seed: int = 0,
-        replications: int = 1,
+        replications: int | None = None,
         quick: bool = False,
         published: str | Path | None = None,
         stop: threading.Event | None = None,
@@ -149,7 +149,8 @@ class Experiment:
         Parameters:
             backend: "analytic", "compiled", "simpy", "torch", or several; by default all but the real run.
             seed: seed of the run (a whole number of 0 or more).
-            replications: independent repetitions of a random experiment; with several, each has a child seed of its
+            replications: independent repetitions of a random experiment; where None is given a full run makes as many as
+                the experiment usually has, and a quick one a single one. With several, each has a child seed of its
                 own, so that the first of them is not the run with one.
             quick: fewer and smaller runs where the experiment has such a mode.
             published: a CSV file of your own points (series, x, value), overlaid and judged too.
@@ -161,7 +162,8 @@ class Experiment:
         """
         return Result(
             running.run(
-                self._spec, parameters, backends=backend, seed=seed, replications=replications, quick=quick,
+                self._spec, parameters, backends=backend, seed=seed, quick=quick,
+                replications=running.usual_replications(self._spec, quick) if replications is None else replications,
                 points=published, stop=stop, progress=progress,
             )
         )  # fmt: skip
@@ -367,11 +369,9 @@ class Findings:
 
     def figure(self):
         """The plotly `Figure` of all of it."""
-        import plotly.graph_objects as go
-
         from workbench.figures.findings import whole_project
 
-        return go.Figure(whole_project(self.verdicts, self.agreement))
+        return whole_project(self.verdicts, self.agreement)
 
 
 def findings(folder: str | Path | None = None) -> Findings:

@@ -1,5 +1,7 @@
 """One figure of the whole project: what verdicts read, how far off those are that differ, and how backends agree."""
 
+from typing import Any
+
 import polars as pl
 
 from workbench.figures.base import COLOURS, GREY, WORDS, Palette, settle
@@ -11,8 +13,8 @@ from workbench.results import READINGS
 COUNTED = ("reproduced", "undecided", "differs")
 
 
-def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> dict:
-    """Three panels, as a dict of `data` and `layout`.
+def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> Any:
+    """Three panels, as a plotly `Figure`.
 
     Parameters:
         verdicts, agreement: see `catalogue.findings`.
@@ -22,8 +24,10 @@ def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> dict:
         "off": ("Verdicts that differ, worst first", lambda made, row: _off(made, row, verdicts)),
         "backends": ("Backends laid side by side, worst first", lambda made, row: _backends(made, row, agreement)),
     }
+    import plotly.graph_objects as go
+
     made = stack("Formula, simulation, real runs and what was published", painters, None)
-    return settle(made.set(barmode="stack")).to_dict()
+    return go.Figure(settle(made.set(barmode="stack")).to_dict())
 
 
 def _counts(made: Canvas, row: int, verdicts: pl.DataFrame) -> None:

@@ -369,9 +369,9 @@ class Findings:
 
     def figure(self):
         """The plotly `Figure` of all of it."""
-        from workbench.figures.findings import whole_project
+        from workbench.figures import draw_findings
 
-        return whole_project(self.verdicts, self.agreement)
+        return draw_findings(self.verdicts, self.agreement)
 
 
 def findings(folder: str | Path | None = None) -> Findings:

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import Any
 
+import polars as pl
+
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import find
 from workbench.errors import UnknownName
@@ -19,6 +21,15 @@ def draw(outcome: Outcome, panel: str | None = None):
     import plotly.graph_objects as go
 
     return go.Figure(sketch(outcome, panel))
+
+
+def draw_findings(verdicts: pl.DataFrame, agreement: pl.DataFrame):
+    """The plotly `Figure` of all that was compared, see `catalogue.findings`."""
+    import plotly.graph_objects as go
+
+    from workbench.figures.findings import whole_project
+
+    return go.Figure(whole_project(verdicts, agreement))
 
 
 def sketch(outcome: Outcome, panel: str | None = None, scale: float = 1.0) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from workbench.results import READINGS
 COUNTED = ("reproduced", "undecided", "differs")
 
 
-def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> Any:
-    """Three panels, as a plotly `Figure`.
+def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> dict[str, Any]:
+    """Three panels, as a dict of `data` and `layout`.
 
     Parameters:
         verdicts, agreement: see `catalogue.findings`.
@@ -24,10 +24,8 @@ def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> Any:
         "off": ("Verdicts that differ, worst first", lambda made, row: _off(made, row, verdicts)),
         "backends": ("Backends laid side by side, worst first", lambda made, row: _backends(made, row, agreement)),
     }
-    import plotly.graph_objects as go
-
     made = stack("Formula, simulation, real runs and what was published", painters, None)
-    return go.Figure(settle(made.set(barmode="stack")).to_dict())
+    return settle(made.set(barmode="stack")).to_dict()
 
 
 def _counts(made: Canvas, row: int, verdicts: pl.DataFrame) -> None:

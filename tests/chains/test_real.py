@@ -166,6 +166,12 @@ class TestLosses:
         with pytest.raises(UserError, match="over before the fault"):
             serve(pool, JOBS.first(1), fault=Kill(node=0, at_s=30))
 
+    def test_policies_that_leave_jobs_waiting_or_name_no_chain(self, pool):
+        with pytest.raises(UserError, match="leaves jobs in the central line"):
+            serve(pool, JOBS.first(2), policy=only(-1))
+        with pytest.raises(UserError, match="returned no chain"):
+            serve(pool, JOBS.first(2), policy=only(7))
+
     def test_a_run_can_be_stopped(self, pool):
         with pytest.raises(RunStopped):
             serve(pool, stop=lambda: True)

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.chains.kernels.layout import STUCK
 from workbench.chains.model.composing import Chain, Composition, allocate
 from workbench.chains.model.desk import Desk
 from workbench.chains.model.hardware import TokenTimes
+from workbench.chains.model.paths import check_end
 from workbench.chains.model.serving import Served, chains_of
 from workbench.chains.policy import Dispatch
 from workbench.chains.real.outcome import ChainLoss
@@ -96,8 +98,8 @@ class Orchestrator:
     def run(self, beats, drills: Sequence[Kill | Stop] = ()) -> dict[int, ServerReport]:
         """Serve all jobs; reports of the servers that are left, by their numbers in the fleet.
 
-        Errors: `ProcessLost` where no chain is left without a lost server; `RunFailed` when it takes too long or a
-            server fails; `RunStopped` when `stop` says so.
+        Errors: `ProcessLost` where no chain is left without a lost server; `UserError` where the policy leaves jobs
+            waiting for good; `RunFailed` when it takes too long or a server fails; `RunStopped` when `stop` says so.
         """
         workers = list(self._worker.values())
         for worker, plan in zip(workers, self._plans, strict=True):
@@ -144,6 +146,8 @@ class Orchestrator:
         match meaning:
             case int(job):
                 self._desk.meet(job)
+                if job + 1 == len(self.jobs):
+                    self._refuse_stuck()
             case Kill(node=server):
                 self._caused[server] = time.monotonic()
                 self._worker[server].kill()
@@ -198,6 +202,13 @@ class Orchestrator:
         job.finish_s = now_s
         self._close(number)
         self._desk.leave(self._place(job.number))
+        self._refuse_stuck()
+
+    def _refuse_stuck(self) -> None:
+        """Nobody is served and nobody will come: what waits now would wait for good."""
+        come = time.monotonic() >= self.start_s + self._asked.arrival_s[-1]
+        if come and self._desk.line and not any(self._desk.running):
+            check_end(STUCK)
 
     def _close(self, number: int) -> None:
         """Let the servers of a job's chain drop what they have of it."""

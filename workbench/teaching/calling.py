@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.teaching import answering
 from workbench.teaching.judging import Said
 
 TIME_LIMIT_S = 10.0
@@ -32,7 +33,7 @@ def call_apart(source: str, name: str, cases: Sequence[tuple[Any, ...]], limit_s
     with tempfile.TemporaryDirectory(prefix="student-") as folder:
         path = Path(folder) / "student.py"
         path.write_text(source, encoding="utf-8")
-        command = [sys.executable, "-I", "-B", "-m", "workbench.teaching.answering", str(path), name]
+        command = [sys.executable, "-I", "-B", answering.__file__, str(path), name]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
             env={"PATH": os.defpath, "HOME": folder, "OMP_NUM_THREADS": "1"}, start_new_session=True,

@@ -5,7 +5,8 @@ import re
 from typing import Any, NamedTuple
 
 from workbench.errors import UnknownName
-from workbench.teaching.judging import judge, plain
+from workbench.teaching.answering import plain
+from workbench.teaching.judging import judge
 from workbench.teaching.task import FunctionTask, Task, asked, student_name
 
 ANSWER_TYPE = "application/vnd.workbench.answer+json"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from workbench.teaching.answering import plain
 from workbench.teaching.task import FunctionTask, Task, ValueTask, student_rng
 
 Said = tuple[Any, str]
@@ -71,11 +72,6 @@ def judge(task: Task, student: str | int, given: Any) -> Judged:
     if not callable(given):
         return Judged(False, f"Not yet: a function {task.signature} is asked for, got {_short(given)}.")
     return judge_calls(task, student, call_here(task, student, given))
-
-
-def plain(value: Any) -> Any:
-    """A number of NumPy as Python's own; anything else as it is."""
-    return value.item() if hasattr(value, "item") and getattr(value, "size", 0) == 1 else value
 
 
 def _number(value: Any) -> bool:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
+import polars as pl
 import pytest
 from distributed import Client, LocalCluster
 from polars.testing import assert_frame_equal
@@ -19,6 +20,7 @@ from polars.testing import assert_frame_equal
 import workbench as wb
 from workbench.catalogue import sweeping
 from workbench.catalogue.spec import find
+from workbench.cli import main
 from workbench.errors import UserError, WorkbenchError
 from workbench.paths import PACKAGE, facts_folder
 from workbench.sweeps import PENDING_PER_WORKER, Task, content_key, key_of, run_tasks
@@ -64,6 +66,14 @@ def test_tables_equal_those_of_one_worker_here_and_are_read_again_by_anybody(cli
     again = sweep(tmp_path, executor=client.get_executor())
     assert (far.kept, again.kept) == (0, 6)
     assert_frame_equal(again.tables["best"], serial.tables["best"])
+
+
+def test_the_command_line_finds_the_cluster_by_its_address(client, serial, tmp_path, capsys):
+    grid = [part for name, values in GRID.items() for part in ("--grid", f"{name}={','.join(map(str, values))}")]
+    more = ["--scheduler", client.scheduler.address, "--folder", str(tmp_path), "--out", str(tmp_path / "it.csv")]
+    assert main(["sweep", "lambdascale/block-count", *grid, *more]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "6 of 6 runs, 0 of them read"
+    assert_frame_equal(pl.read_csv(tmp_path / "it.csv").cast(serial.summary().schema), serial.summary())
 
 
 def test_a_killed_worker_costs_only_its_own_task(client, tmp_path):

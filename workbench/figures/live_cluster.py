@@ -69,7 +69,10 @@ def cluster(outcome: Outcome, panel: str | None = None) -> Canvas:
                     ),
                     row=row,
                 )  # fmt: skip
-        made.x(row, title="batch (those done before other instances join)", tickformat=",d")
+        numbers = tables["done"]["batch"].unique().sort().to_list()
+        made.x(row, title="batch (those done before other instances join)")
+        if len(numbers) <= FEW:
+            made.x(row, tickvals=numbers)
         made.y(row, title="done after, layer times", rangemode="tozero")
 
     kinds = 2 + (parameters["targets"] > 1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from workbench.catalogue.blitzscale.fig8_race import DURING, OUTSIDE, WEIGHTS, races
+from workbench.catalogue.blitzscale.fig8_race import DURING, WEIGHTS, Races, races
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.judging import Draft
@@ -171,7 +171,7 @@ def fig8(
         )
         for direction in (SAME, OPPOSITE)
     }
-    raced, asked = races(context, list(links.items()))
+    raced = races(context, list(links.items()))
     for direction, link in links.items():
         context.tell(direction)
         found = _of_race(raced, direction, link) if context.backend == "torch" else _loaded(context, link, step_s)
@@ -196,24 +196,23 @@ def fig8(
         known.append((_THIRD, SAME, 1 - 1 / 1.5, "1"))
     elif context.backend == "simpy" and opposite["tail_gap_s"] > 0:
         known.append((_TBT, SAME, same["tail_gap_s"] / opposite["tail_gap_s"], "1"))
-    shares = list(asked.values()) if context.backend == "torch" else [share] * 2
+    shares = list(raced.asked.values()) if context.backend == "torch" else [share] * 2
     here = pl.DataFrame({"kv_share": shares, "direction": [SAME, OPPOSITE], "load_ratio": loads["load_ratio"]})
-    return {"loads": loads, "share": curve, "here": here, "race": pl.DataFrame(raced), "headline": headline(known)}
+    return {"loads": loads, "share": curve, "here": here, "race": pl.DataFrame(raced.rows), "headline": headline(known)}
 
 
-def _of_race(raced: list[dict[str, Any]], direction: str, link: SharedLink) -> dict[str, float | None]:
+def _of_race(raced: Races, direction: str, link: SharedLink) -> dict[str, float | None]:
     """One row of the table of loads, from real races; the tail of few transfers says nothing."""
-    mean = {
-        flow: float(np.mean(seconds)) if seconds else None
-        for flow in (WEIGHTS, DURING, OUTSIDE)
-        for seconds in [[row["seconds"] for row in raced if (row["direction"], row["flow"]) == (direction, flow)]]
-    }
-    measured = mean[DURING] is not None and mean[OUTSIDE] is not None
+
+    def mean(flow: str) -> float:
+        found = [row["seconds"] for row in raced.rows if (row["direction"], row["flow"]) == (direction, flow)]
+        return float(np.mean(found)) if found else 0.0
+
     return {
-        "load_s": mean[WEIGHTS],
-        "load_ratio": mean[WEIGHTS] * link.bytes_per_s / link.weight_bytes,
-        "kv_s": mean[DURING] or 0.0,
-        "kv_ratio": mean[DURING] / mean[OUTSIDE] if measured else 1.0,
+        "load_s": mean(WEIGHTS),
+        "load_ratio": mean(WEIGHTS) * link.bytes_per_s / link.weight_bytes,
+        "kv_s": mean(DURING),
+        "kv_ratio": raced.stretch[direction],
         "tail_gap_s": None,
     }
 

@@ -1,7 +1,7 @@
 """One and the same sequence of KV transfers beside a load of weights: by formula, by simulation, by real processes."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,20 +31,43 @@ def draws(context: Context, link: SharedLink) -> list[list[float]]:
     return [(begin_s + wait_s.cumsum()).tolist() for wait_s in waits_s]
 
 
-def races(context: Context, links: Sequence[tuple[str, SharedLink]]) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """Rows `direction, draw, flow, seconds` of every draw, and KV's share of the link that was asked for meanwhile."""
-    sequences = draws(context, links[0][1])
-    rows, asked = [], {direction: list[float]() for direction, _ in links}
-    for direction, draw, instants, raced in _raced(context, links, sequences):
+class Races(NamedTuple):
+    """All draws in both directions.
+
+    Attributes:
+        rows: `direction, draw, flow, seconds`.
+        asked: by direction, KV's share of the link that was asked for while the load ran.
+        stretch: by direction, how much longer KV that began during the load took than the same transfers take without
+            it (by the formula), 1 where there was none.
+    """
+
+    rows: list[dict[str, Any]]
+    asked: dict[str, float]
+    stretch: dict[str, float]
+
+
+def races(context: Context, links: Sequence[tuple[str, SharedLink]]) -> Races:
+    """Every draw in every direction, by the backend that is asked."""
+    rows: list[dict[str, Any]] = []
+    asked, stretch = ({direction: list[float]() for direction, _ in links} for _ in range(2))
+    for direction, draw, instants, raced in _raced(context, links, draws(context, links[0][1])):
         link = dict(links)[direction]
-        during = (np.array(instants) >= 0) & (np.array(instants) < raced.load_s)
+        # By the formula's end of the load, so that every backend speaks of the same transfers.
+        during = (np.array(instants) >= 0) & (np.array(instants) < race_times(link, instants).load_s)
         asked[direction].append(float(during.sum() * link.kv_bytes / link.bytes_per_s / raced.load_s))
         means = {WEIGHTS: raced.load_s}
         for flow, which in ((DURING, during), (OUTSIDE, ~during)):
             if which.any():
                 means[flow] = float(raced.kv_s[which].mean())
+        if during.any():
+            without = race_times(link.model_copy(update={"same_direction": False}), instants).kv_s
+            stretch[direction].append(means[DURING] / float(without[during].mean()))
         rows += [{"direction": direction, "draw": draw, "flow": flow, "seconds": s} for flow, s in means.items()]
-    return rows, {direction: float(np.mean(shares)) for direction, shares in asked.items()}
+    return Races(
+        rows,
+        {direction: float(np.mean(shares)) for direction, shares in asked.items()},
+        {direction: float(np.mean(ratios)) if ratios else 1.0 for direction, ratios in stretch.items()},
+    )
 
 
 def _raced(

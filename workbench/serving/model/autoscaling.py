@@ -71,6 +71,8 @@ class Pool(Asked):
         scrape_s: how old the load is that they see, at least.
         ssd_bytes_per_s: of a host, shared by all that read there; None where nothing is read from SSD.
         ssd_each_bytes_per_s: that one instance gets of it at most, where it has a path of its own; None for all of it.
+        stale_s: how late it is known that weights left the memory of a host for lack of room or for a newer version.
+        detect_s: seconds that it costs to look for them there in that time, before they are read from SSD.
         cache_bytes: of a host's memory that hold weights; infinity for all that there are.
         cached: models that every host has in memory at first; on path *tiers* a host also has those of the instances
             that it has at first, whose weights came through its memory.
@@ -83,6 +85,8 @@ class Pool(Asked):
     scrape_s: NotNegative = 0.0
     ssd_bytes_per_s: Positive | None = None
     ssd_each_bytes_per_s: Positive | None = None
+    stale_s: NotNegative = 0.0
+    detect_s: NotNegative = 0.0
     cache_bytes: float = math.inf
     cached: tuple[str, ...] = ()
 

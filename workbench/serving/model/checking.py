@@ -15,6 +15,7 @@ from workbench.serving.model.lowered import (
     Instances,
     Lowered,
     Network,
+    Outages,
     Requests,
     Updates,
 )
@@ -50,7 +51,19 @@ def checked(lowered: Lowered) -> Lowered:
     if network is None and scaling is not None:
         right(scaling.source != CHAINS, "source", "give a network for weights that come by chains")
     updates = _updates(lowered.updates, scaling)
-    return Lowered(requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network, updates)
+    outages = _outages(lowered.outages, 0 if network is None else 2 * breakable + hosts)
+    return Lowered(
+        requests, instances, failures, int(lowered.route), float(lowered.until_s), scaling, network, updates, outages
+    )
+
+
+def _outages(given: Outages, ports: int) -> Outages:
+    """Failures of links, of so many that there are."""
+    if np.size(given.time_s) and not ports:
+        raise InputError("has failures of links, but no network", "give one, or leave them out", field="outages")
+    told = _failures(Failures(given.time_s, given.port, given.back_s), ports, "port")
+    right(np.isfinite(told.back_s), "back_s", "say when a link is back")
+    return Outages(*told)
 
 
 def _updates(given: Updates, scaling: Scaling | None) -> Updates:
@@ -134,22 +147,27 @@ def _instances(given: Instances) -> Instances:
     return Instances(form=checked_forms(given.form, "form", size), **whole)
 
 
-def _failures(given: Failures, instances: int) -> Failures:
+def _failures(given: Failures, instances: int, what: str = "instance") -> Failures:
     time_s = reals(given.time_s, "time_s")
-    instance = wholes(given.instance, "instance", time_s.size, 0)
-    right(instance < instances, "instance", f"name one of the {instances} instances")
+    instance = wholes(given.instance, what, time_s.size, 0)
+    right(instance < instances, what, f"name one of the {instances} {what}s")
     back_s = np.ascontiguousarray(given.back_s, dtype=np.float64)
     if back_s.shape != time_s.shape:
         raise InputError(f"has shape {back_s.shape}", "give one a failure", field="back_s")
-    right(back_s > time_s, "back_s", "let an instance come back after it failed, or never (infinity)")
+    right(back_s > time_s, "back_s", "let it come back after it failed, or never (infinity)")
     right(np.diff(time_s) >= 0, "time_s", "sort the failures by time", first_row=2)
     same = np.diff(time_s) == 0
-    right(~same | (np.diff(instance) > 0), "instance", "sort failures at one time by instance", first_row=2)
+    right(~same | (np.diff(instance) > 0), what, f"sort failures at one time by {what}", first_row=2)
     order = np.lexsort((time_s, instance))
     again = (np.diff(instance[order]) == 0) & (time_s[order][1:] < back_s[order][:-1])
     if again.any():
         row = int(order[1:][again][0])
-        raise InputError("falls on an instance that is down", "let it come back first", row=row + 1, field="time_s")
+        raise InputError(
+            f"falls on {'an instance' if what == 'instance' else 'a link'} that is down",
+            "let it come back first",
+            row=row + 1,
+            field="time_s",
+        )
     return Failures(time_s, instance, back_s)
 
 

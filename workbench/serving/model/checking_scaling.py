@@ -3,7 +3,7 @@
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.records import positive, whole
+from workbench.records import not_negative, positive, whole
 from workbench.serving.model.arrays import checked_forms, reals, right, wholes
 from workbench.serving.model.lowered import COLOCATED, DECODE, Instances
 from workbench.serving.model.scaled import UP, Scaling
@@ -74,6 +74,7 @@ def checked_scaling(given: Scaling, instances: Instances) -> Scaling:
         place=place, host=host, start_state=start_state, tick_s=positive(given.tick_s, "tick_s"),
         scrape_ticks=whole(given.scrape_ticks, "scrape_ticks", 0, MOST_TICKS), kind=kind, par=par, source=source,
         cached=cached, **counts, **times, **piped, **_local(given, hosts, groups, models, table[2]),
+        stale_s=not_negative(given.stale_s, "stale_s"), detect_s=not_negative(given.detect_s, "detect_s"),
         **_chains(given, source),
     )  # fmt: skip
 
@@ -106,10 +107,17 @@ def _local(given: Scaling, hosts: int, groups: int, models: int, most: int) -> d
 def _chains(given: Scaling, source: np.ndarray) -> dict[str, np.ndarray]:
     """The fields of weights that come by chains; empty ones become what changes nothing."""
     found, groups = {}, source.size
-    for name, usual, least in (("chains", 1, 1), ("decode_first", 0, 0), ("live", 0, 0), ("layers", 1, 1)):
+    for name, usual, least in (
+        ("chains", 1, 1),
+        ("decode_first", 0, 0),
+        ("live", 0, 0),
+        ("layers", 1, 1),
+        ("reroute", 0, 0),
+    ):
         value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
         found[name] = wholes(value, name, groups, least)
-    right(found["decode_first"] <= 1, "decode_first", "give 0 or 1")
+    for name in ("decode_first", "reroute"):
+        right(found[name] <= 1, name, "give 0 or 1")
     right(found["live"] <= 2, "live", "give 0, 1 or 2")
     right((found["live"] == 0) | (source == CHAINS), "live", "give 0 where weights do not come by chains")
     for name, usual in (("lag_s", 0.0), ("near_s", np.inf), ("activation_s", 0.0)):

@@ -16,6 +16,9 @@ LINKS = {
     "start_s": pl.Float64, "end_s": pl.Float64, "link": pl.String, "kind": pl.String, "bytes_per_s": pl.Float64,
 }  # fmt: skip
 
+BACK, FAILED = 2, 3
+"""What happens to links, in the order in which it does, behind starts and ends of transfers."""
+
 
 def kv_transfers(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.DataFrame:
     """`start_s, end_s, source, target, block, bytes, kind, model, version, path`, in order of start.
@@ -69,14 +72,18 @@ def kv_links(lowered: Lowered, outcome: Outcome) -> pl.DataFrame:
     start_s = np.concatenate([outcome.flows[:, 0], chains[:, 0]])
     over_s = np.where(np.isnan(chains[:, 2]), lowered.until_s, chains[:, 2])
     end_s = np.concatenate([_over_at(lowered, outcome), over_s])
-    changes = sorted([(time_s, 1, k) for k, time_s in enumerate(start_s.tolist())]
-                     + [(time_s, 0, k) for k, time_s in enumerate(end_s.tolist())])  # fmt: skip
+    changes = [(time_s, 1, k) for k, time_s in enumerate(start_s.tolist())]
+    changes += [(time_s, 0, k) for k, time_s in enumerate(end_s.tolist())]
+    changes = sorted(changes + _outages(lowered))
+    nominal = capacity.copy()
     left, active, rows = np.concatenate([outcome.flows[:, 5], chains[:, 5]]), {}, []
     for (now_s, begins, k), (until_s, _, _) in zip(changes, [*changes[1:], changes[-1]], strict=True):
-        if begins:
+        if begins == 1:
             active[k] = None
-        else:
+        elif begins == 0:
             active.pop(k, None)
+        else:
+            capacity[k] = nominal[k] if begins == BACK else 0
         if until_s > now_s and active:
             flows = np.array(sorted(active))
             held = [ports[k] for k in flows]
@@ -90,6 +97,20 @@ def kv_links(lowered: Lowered, outcome: Outcome) -> pl.DataFrame:
                     carried = np.bincount(over, np.repeat(moved[mine], sizes[mine]), capacity.size) / (until_s - now_s)
                     rows += [(now_s, until_s, port, kind, carried[port]) for port in np.flatnonzero(carried).tolist()]
     return _joined(rows, n)
+
+
+def _outages(lowered: Lowered) -> list[tuple[float, int, int]]:
+    """(time, `BACK` or `FAILED`, port) of every link that fails."""
+    n = lowered.instances.model.size
+    place = np.arange(n) if lowered.scaling is None else lowered.scaling.place
+    places, found = 1 + int(place.max()), []
+    for time_s, port, back_s in zip(*(column.tolist() for column in lowered.outages), strict=True):
+        if port >= 2 * places:
+            ports = [2 * n + port - 2 * places]
+        else:
+            ports = (np.flatnonzero(place == port % places) + n * (port >= places)).tolist()
+        found += [(time_s, FAILED, one) for one in ports] + [(back_s, BACK, one) for one in ports]
+    return found
 
 
 def _ports_of(outcome: Outcome, flow: int, instances: int) -> np.ndarray:

@@ -153,6 +153,27 @@ class Updates(NamedTuple):
     model: np.ndarray = np.empty(0, np.int64)
 
 
+class Outages(NamedTuple):
+    """Links that carry nothing for a time, F of them sorted by (time, port), at most one at a time of each.
+
+    Ports are counted by places (without a pool by instances), P of them, and by hosts: p is the way out of place p,
+    P + p the way into it, 2 P + h the way out of the memory of host h. All rows of a place lose it. At one instant,
+    behind failures of places and before transfers that end: first those come back that do, by port, then those fail
+    that do. At each of them what has been sent is settled and all rates are told anew. A flow over such a link stands
+    still. Where *reroute* of `workbench.serving.model.Scaling` is 1, operations of chains with a source whose way out
+    has just failed begin again, by number; with it, senders whose way out has failed send only where no others can.
+
+    Attributes:
+        time_s: float64[F], when it fails.
+        port: int64[F], which.
+        back_s: float64[F], when it is as fast as before, after `time_s` and finite.
+    """
+
+    time_s: np.ndarray = np.empty(0)
+    port: np.ndarray = np.empty(0, np.int64)
+    back_s: np.ndarray = np.empty(0)
+
+
 class Lowered(NamedTuple):
     """A whole run as arrays.
 
@@ -163,7 +184,7 @@ class Lowered(NamedTuple):
         scaling: how the cluster changes its size; None where all instances are there from the start. With it, failures
             name places, not instances.
         network: what KV caches travel over; None where no instance has a role of its own, and no weights need it.
-        updates: see its class.
+        updates, outages: see their classes.
     """
 
     requests: Requests
@@ -174,6 +195,7 @@ class Lowered(NamedTuple):
     scaling: Scaling | None = None
     network: Network | None = None
     updates: Updates = Updates()
+    outages: Outages = Outages()
 
 
 class Outcome(NamedTuple):

@@ -96,6 +96,9 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         live=np.array([int(one.live) * (1 + one.only_worth) for one in weights]),
         layers=np.array([one.layers or 1 for one in weights]),
         activation_s=np.array([one.activation_s for one in weights]),
+        reroute=np.array([int(one.reroute) for one in weights]),
+        stale_s=pool.stale_s,
+        detect_s=pool.detect_s,
         pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in owned]).astype(np.int64),
     )
 

@@ -12,7 +12,7 @@ from workbench.records import Asked, AtLeastOne, NotNegative, Positive, ZeroOrMo
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
 from workbench.serving.model.kv_network import ROLES, Network, network_of
-from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Requests, Updates
+from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Outages, Requests, Updates
 from workbench.serving.model.pooling import pooled
 from workbench.serving.model.request_columns import prefixes, ranks
 from workbench.serving.model.start_up import StartUp
@@ -114,6 +114,35 @@ class Failure(Asked):
     back_s: float = math.inf
 
 
+class LinkFailure(Asked):
+    """A link carries nothing for a time; what is on its way over it stands still.
+
+    Attributes:
+        time_s, back_s: when it fails, and when it is back.
+        instance: whose, counted as for `Failure`; None where a host's is meant.
+        host: out of whose memory, with a pool.
+        way: out of the instance, or into it.
+    """
+
+    time_s: NotNegative
+    back_s: Positive
+    instance: ZeroOrMore | None = None
+    host: ZeroOrMore | None = None
+    way: Literal["out", "in"] = "out"
+
+    @model_validator(mode="after")
+    def _one_of_them(self):
+        if (self.instance is None) == (self.host is None):
+            raise ValueError("names an instance and a host, or neither; name one of them")
+        return self
+
+    def port(self, places: int) -> int:
+        """Its number among the ports of so many places or instances, see `workbench.serving.model.lowered.Outages`."""
+        if self.host is not None:
+            return 2 * places + self.host
+        return self.instance + places * (self.way == "in")
+
+
 class Update(Asked):
     """A model gets a new version of its weights.
 
@@ -136,6 +165,7 @@ class Scenario(Asked):
         dispatch: name of the policy by which the router chooses, see `workbench.serving.policy.ROUTES`.
         failures: in any order; one at a time on each instance.
         updates: of weights, in any order; need a pool.
+        link_failures: in any order; one at a time of each link; need a network.
         until_s: when the clock stops; infinity to run until all is done.
         pool: where instances come and go; None where those of the groups are all there are.
         network: what KV is sent over, and weights that come by chains; needed where groups have roles or such weights.
@@ -145,6 +175,7 @@ class Scenario(Asked):
     dispatch: str = "least-outstanding"
     failures: tuple[Failure, ...] = ()
     updates: tuple[Update, ...] = ()
+    link_failures: tuple[LinkFailure, ...] = ()
     until_s: float = math.inf
     pool: Pool | None = None
     network: Network | None = None
@@ -221,6 +252,8 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     arrival_s = table["arrival_s"].cast(pl.Float64).to_numpy()
     draw = stream(seed, "dispatch").random((len(table), 2))
     prefix_at, prefix, prefix_tokens = _prefixes(scenario, requests, table)
+    places = hosts * scenario.pool.places if scenario.pool else len(scenario.row_groups)
+    outages = sorted((one.time_s, one.port(places), one.back_s) for one in scenario.link_failures)
     updates = sorted(scenario.updates, key=lambda update: (update.time_s, number[update.model]))
     failures = sorted(scenario.failures, key=lambda failure: (failure.time_s, failure.instance))
     return checked(
@@ -250,6 +283,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
                 time_s=np.array([update.time_s for update in updates]),
                 model=np.array([number[update.model] for update in updates], dtype=np.int64),
             ),
+            Outages(*(np.array([one[k] for one in outages], dtype=(float, np.int64, float)[k]) for k in range(3))),
         )
     )
 

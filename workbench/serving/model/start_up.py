@@ -78,6 +78,7 @@ class Weights(Asked):
         only_worth: they do so only where several batches wait and it pays, and not whenever a step gets shorter.
         layers: of the model, by which that is told; needed for it.
         activation_s: seconds of handing over the activation of one token.
+        reroute: on that path, chains begin again from another source when the way out of theirs fails.
         pinned: hosts, counted from the first, whose memory keeps the weights whatever happens.
         ttl_s: how long they stay in a host's memory unused; infinity until there is no room.
         keep_s: how long an idle instance is kept with its weights; infinity until its place is needed.
@@ -99,6 +100,7 @@ class Weights(Asked):
     only_worth: bool = False
     layers: AtLeastOne | None = None
     activation_s: NotNegative = 0.0
+    reroute: bool = False
     pinned: ZeroOrMore = 0
     ttl_s: float = math.inf
     keep_s: float = 0.0

@@ -1,6 +1,6 @@
 """Weights that go from row to row over the links that KV is sent by too."""
 
-from math import isfinite, nan
+from math import inf, isfinite, nan
 
 from workbench.serving.model.lowered import PREFILL
 from workbench.serving.model.scaled import DRAINING, UP, WARM, Scaling
@@ -48,6 +48,7 @@ class Chains:
         self.size, self.control_s = given.bytes.tolist(), given.control_s.tolist()
         self.most, self.lag_s, self.near_s = given.chains.tolist(), given.lag_s.tolist(), given.near_s.tolist()
         self.decode_first, self.hosts_send = given.decode_first.tolist(), given.hosts_send.tolist()
+        self.reroute = given.reroute.tolist()
 
     def start(self, group: int, rows: list[Row]) -> tuple[list[tuple[Load, float]], list[Row]]:
         """Send rows of a group their weights: those that load from near, when they are ready, and those left over."""
@@ -77,7 +78,7 @@ class Chains:
 
     def left_s(self, chain: Chain) -> float:
         """How long what is left takes at the rates that there are now."""
-        return max(self.links.left_now(flow) / flow.rate for flow in chain.flows)
+        return max(self.links.left_now(flow) / flow.rate if flow.rate else inf for flow in chain.flows)
 
     def lose(self, chain: Chain, row: Row) -> None:
         """A row failed that may have sent, received or passed on the weights of a chain."""
@@ -86,6 +87,17 @@ class Chains:
             self.weights.begin_again(chain)
         elif place is not None:
             self._lose_link(chain, -1 if chain.ring else place)
+
+    def lose_ports(self, ports: list[int]) -> None:
+        """The ways out of some rows or hosts have failed."""
+        for chain in list(self.weights.operations.values()):
+            sends = isinstance(chain, Chain) and chain.flows and self.reroute[chain.group]
+            if sends and any(self._out_of(sender) in ports for sender in chain.senders):
+                self.weights.begin_again(chain)
+
+    def _out_of(self, sender: Sender) -> int:
+        """The port out of a sender."""
+        return self.links.out_of(sender.index) if isinstance(sender, Row) else self.links.out_of_host(sender)
 
     def _start_near(self, group: int, rows: list[Row]) -> tuple[list[tuple[Load, float]], list[Row]]:
         """Loads of rows on whose hosts others have the weights, and the rows that are left."""
@@ -112,9 +124,12 @@ class Chains:
         senders = self.fleet.readable(model)
         if self.decode_first[group]:
             senders = [row for row in senders if row.instance.role != PREFILL] or senders
-        if senders or not self.hosts_send[group]:
-            return sorted(senders, key=lambda row: (row.uses, row.index))
-        return [host for host, cache in enumerate(self.fleet.caches) if cache.has(model)]
+        senders.sort(key=lambda row: (row.uses, row.index))
+        if not senders and self.hosts_send[group]:
+            senders = [host for host, cache in enumerate(self.fleet.caches) if cache.has(model)]
+        if self.reroute[group]:
+            senders = [sender for sender in senders if self.links.capacity[self._out_of(sender)]] or senders
+        return senders
 
     def _send(self, group: int, senders: list[Sender], nodes: list[list[Row]], ring: bool) -> None:
         chain = self.weights.add(Chain(self.weights.begun, group, senders, nodes, ring))
@@ -130,13 +145,12 @@ class Chains:
 
     def _start_flow(self, chain: Chain, sender: Sender, rows: list[Row], size: float) -> None:
         """Send bytes from a sender through some rows, to the last of them."""
-        links, by_row = self.links, isinstance(sender, Row)
-        ports = [links.out_of(sender.index) if by_row else links.out_of_host(sender)]
+        links, ports = self.links, [self._out_of(sender)]
         ports += [links.into(row.index) for row in rows] + [links.out_of(row.index) for row in rows[:-1]]
         flow = links.start(tuple(ports), size, lambda flow: self._sent(chain, flow))
         chain.flows.append(flow)
         chain.paths.append(rows)
-        source = sender.index if by_row else links.instances + sender
+        source = sender.index if isinstance(sender, Row) else links.instances + sender
         self.log.chains.append((flow, chain.number, source, rows))
 
     def _sent(self, chain: Chain, flow: Flow) -> None:

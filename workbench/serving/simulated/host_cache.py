@@ -28,6 +28,7 @@ class HostCache:
             pinned: those that are there at first and never go.
         """
         self.capacity, self.ttl_s, self.size, self.clock = capacity, ttl_s, size, clock
+        self.gone_s: dict[int, float] = {}  # when weights left that were not used up by time
         self.held = lambda model: model in self.pinned or held(model)
         self.pinned = {model for model in pinned if size[model] <= capacity}
         self.last_use_s: dict[int, float] = {
@@ -50,12 +51,18 @@ class HostCache:
 
     def drop(self, model: int) -> None:
         """The weights of a model are there no more."""
-        self.last_use_s.pop(model, None)
+        if self.last_use_s.pop(model, None) is not None:
+            self.gone_s[model] = self.clock.now
+
+    def left_within(self, model: int, seconds: float) -> bool:
+        """Whether the weights of a model have left less than some seconds ago, and did not come back."""
+        return model in self.gone_s and self.clock.now - self.gone_s[model] < seconds
 
     def put(self, model: int) -> None:
         """The weights of a model have come through the host's memory, and stay there if they can fit at all."""
         if self.size[model] <= self.capacity:
             self.last_use_s[model] = self.clock.now
+            self.gone_s.pop(model, None)
             self.trim()
 
     def trim(self) -> None:
@@ -67,4 +74,4 @@ class HostCache:
                 return
             _, oldest = min(free)
             models.remove(oldest)
-            del self.last_use_s[oldest]
+            self.drop(oldest)

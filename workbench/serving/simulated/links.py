@@ -30,6 +30,7 @@ class Links:
         """
         self.instances = len(given.egress)
         self.capacity = [*given.egress.tolist(), *given.ingress.tolist(), *given.host_egress.tolist()]
+        self.nominal = list(self.capacity)
         self.latency_s, self.clock, self.priority = given.latency_s, clock, priority
         self.flows: list[Flow] = []
         self.since_s = 0.0  # the last time that a transfer started or was over
@@ -62,6 +63,20 @@ class Links:
         flow.stop_s = self.clock.now
         self._plan()
 
+    def fail(self, ports: list[int]) -> None:
+        """Some ports carry nothing from now on."""
+        self._change(ports, [0.0] * len(ports))
+
+    def come_back(self, ports: list[int]) -> None:
+        """Some ports are as fast again as they were."""
+        self._change(ports, [self.nominal[port] for port in ports])
+
+    def _change(self, ports: list[int], rates: list[float]) -> None:
+        self._settle()
+        for port, rate in zip(ports, rates, strict=True):
+            self.capacity[port] = rate
+        self._plan()
+
     def left_now(self, flow: Flow) -> float:
         """Bytes of a transfer that are still to be sent."""
         passed_s = self.clock.now - self.since_s
@@ -75,6 +90,8 @@ class Links:
 
     def _end_s(self, flow: Flow) -> float:
         earliest_s = flow.start_s + self.latency_s
+        if not flow.rate:
+            return inf
         return max(self.since_s + flow.left / flow.rate, earliest_s) if isfinite(flow.rate) else earliest_s
 
     def _plan(self) -> None:

@@ -66,9 +66,33 @@ class Cluster:
         self.clock.process(self.clock.arrivals(lowered.requests.arrival_s, self.instants.arrives, meet))
         for time_s, index, back_s in _rows(lowered.failures):
             self.clock.process(self._outage(self.scaled or self, index, time_s, back_s))
+        self._expect_outages(lowered)
         for time_s, model in _rows(lowered.updates):
             update = self.clock.at(time_s, self.instants.updates)
             update.callbacks.append(lambda _, model=model: self.scaled.update(model))
+
+    def _expect_outages(self, lowered: Lowered) -> None:
+        """Links fail and come back; of one instant in order of ports."""
+        count = len(self.instances)
+        place = list(range(count)) if lowered.scaling is None else lowered.scaling.place.tolist()
+        places = 1 + max(place)
+
+        def ports_of(port: int) -> list[int]:
+            if port >= 2 * places:
+                return [2 * count + port - 2 * places]
+            return [row + count * (port >= places) for row in range(count) if place[row] == port % places]
+
+        def fail(ports: list[int]) -> None:
+            self.links.fail(ports)
+            if self.scaled:
+                self.scaled.lose_ports(ports)
+
+        outages = [(port, time_s, back_s) for time_s, port, back_s in _rows(lowered.outages)]
+        for port, time_s, back_s in sorted(outages):
+            ports = ports_of(port)
+            self.clock.at(time_s, self.instants.links_fail).callbacks.append(lambda _, ports=ports: fail(ports))
+            back = self.clock.at(back_s, self.instants.links_return)
+            back.callbacks.append(lambda _, ports=ports: self.links.come_back(ports))
 
     def _outage(self, breaks, index: int, time_s: float, back_s: float):
         """An instance, or a place of a cluster that changes its size, is down for a time."""

@@ -74,6 +74,10 @@ class Scaled:
         self.router.hand_out(model)
         self.router.hand_on(model)
 
+    def lose_ports(self, ports: list[int]) -> None:
+        """Some links have failed."""
+        self.weights.chains.lose_ports(ports)
+
     def tables(self) -> dict[str, np.ndarray]:
         """What was written down, as `Outcome` has it."""
         loads = [

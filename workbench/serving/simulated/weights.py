@@ -40,6 +40,7 @@ class Weights:
         self.local_s, self.local_piped_s, self.local_with = given.local_s, given.local_piped_s, given.local_with
         self.memory_first, self.hosts_send = given.memory_first.tolist(), given.hosts_send.tolist()
         self.switch_whole = given.switch_whole.tolist()
+        self.stale_s, self.detect_s = given.stale_s, given.detect_s
         self.ssds = [
             SharedSSD(*rates, clock, instants.reads, self._was_read)
             for rates in zip(given.ssd_bytes_per_s.tolist(), given.ssd_each_bytes_per_s.tolist(), strict=True)
@@ -147,12 +148,26 @@ class Weights:
             tier, load_s = self._tier(row, hit)
             load = self.load(row, tier, operation, 0)
             if tier == SSD_TIER:
-                self.ssds[row.host].start(load, self.size[row.model])
+                self._read(load)
             elif tier == IDEAL_TIER:
                 loads.append((load, self.clock.now))
             else:
                 loads.append((load, self.clock.now + self.control_s[group] + load_s))
         return loads
+
+    def _read(self, load: Load) -> None:
+        """Read a load from SSD, or look for it in memory first if it is not known yet that it has left."""
+        ssd, size = self.ssds[load.row.host], self.size[load.row.model]
+
+        def missed(_) -> None:
+            if self.coming.get(load.row) is load:
+                ssd.start(load, size)
+
+        if self.fleet.caches[load.row.host].left_within(load.row.model, self.stale_s):
+            seen = self.clock.at(self.clock.now + self.detect_s, self.instants.ready + load.row.index)
+            seen.callbacks.append(missed)
+        else:
+            ssd.start(load, size)
 
     def _tier(self, row: Row, cached: bool) -> tuple[int, float]:
         """Where the weights of a row come from if from no other row, and how long that takes where it is known."""

@@ -1,5 +1,7 @@
 """Experiments on server chains: what the issue asks them to show."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -155,6 +157,51 @@ def test_a_price_on_switching_loads_fewer_bytes():
     assert free["switches"] > 0
     fixed = [row for name, row in rows.items() if name.startswith("always")]
     assert all(row["loaded_bytes"] == 0 for row in fixed)
+
+
+class TestConcurrency:
+    def test_a_chain_by_hand(self):
+        """j1 - j2, six blocks each: round trips of 30 and 37.5 ms for 12 tokens; 12 blocks of 16 ms for the prompt (a
+        millisecond a token) and 6 ms for each of 11 further tokens."""
+        result = wb.experiment("chains/concurrency").run(("analytic", "simpy"), quick=True)
+        row = result.tables["alone"].row(0, named=True)
+        assert row["chain"] == "j1 - j2"
+        assert row["seconds"] == pytest.approx(12 * (0.030 + 0.0375) + 12 * (0.016 + 11 * 0.006))
+        assert all(agreement.agrees for agreement in result.outcome.agreement)
+
+    def test_a_shared_pace_understates_what_queueing_passes_cost(self):
+        """The last of nine jobs leaves no earlier than the busiest server's work allows, which the pace forgets."""
+        table = wb.experiment("chains/concurrency").run(("compiled", "simpy")).tables["slowdown"]
+        slowed = {(how, jobs): value for how, jobs, value in table.select("how", "jobs", "slowdown").rows()}
+        assert slowed["shared pace", 9] < slowed["passes in batches", 9] < slowed["passes one by one", 9]
+        assert all(slowed["as the paper has it", jobs] == pytest.approx(1) for jobs in (1, 2, 3, 4, 6, 9))
+        assert slowed["passes one by one", 3] < slowed["passes in batches", 3]  # few must wait for a whole batch
+
+    def test_the_recorded_run(self, monkeypatch):
+        """Real processes: τc + τp m within 10 % for a job alone; nine at once take far longer, by queueing passes."""
+        monkeypatch.setitem(sys.modules, "torch", None)
+        result = wb.experiment("chains/concurrency").run(("analytic", "compiled", "simpy", "torch"))
+        assert result.outcome.backends[-1] == "recorded"
+        for agreement in result.outcome.agreement:
+            assert agreement.agrees, agreement
+        verdicts = dict(result.verdicts().select("claim", "verdict").rows())
+        assert verdicts["a job alone takes the sum of τc + τp m over its chain"] == "reproduced"
+        assert verdicts["service takes the same time however many jobs the servers hold"] == "differs"
+        real = result.tables["slowdown"].filter(pl.col("backend") == "recorded", pl.col("jobs") == 9)
+        slowed = dict(real.select("how", "slowdown").rows())
+        assert slowed["passes one by one"] > 1.8
+        assert slowed["passes in batches"] < slowed["passes one by one"]
+
+
+def test_a_job_is_under_way_for_what_the_formula_says(monkeypatch):
+    """Recorded: slope over tokens out is round trip and message within 5 %, and tokens in change nothing."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = wb.experiment("chains/communication-profile").run(("analytic", "torch"))
+    assert all(agreement.agrees for agreement in result.outcome.agreement)
+    table = result.tables["curves"].filter(pl.col("backend") == "recorded")
+    out, tokens_in = (table.filter(pl.col("axis") == axis) for axis in ("tokens out", "tokens in"))
+    assert np.polyfit(out["value"], out["seconds"], 1)[0] == pytest.approx(0.019 + 0.018, rel=0.05)
+    assert tokens_in["seconds"].max() < 1.05 * tokens_in["seconds"].min()
 
 
 def test_small_servers_must_form_chains():

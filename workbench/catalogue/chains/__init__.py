@@ -21,5 +21,6 @@ for _name in (
     "online",
     "edge_cloud",
     "finer_blocks",
+    "concurrency",
 ):
     import_module(f"{__name__}.{_name}")

@@ -13,7 +13,7 @@ import workbench as wb
 from workbench.errors import InputError, UserError
 from workbench.operating import System
 from workbench.operating.growing import MOVED_SHARES
-from workbench.serving import StepForm
+from workbench.serving import LinkFailure, StepForm, Update
 
 APART = System(
     name="apart", roles="apart", provisioning="least", path="chains", autoscaler="concurrency:requests=1", near=False,
@@ -134,6 +134,26 @@ def test_a_copy_that_is_sent_comes_from_who_decodes_and_one_host_keeps_another(n
 def test_half_of_what_a_deployment_allows_is_rounded_up():
     run = served(wb.system("distserve-half"), (0.0, 8, 3), deployment=wb.deployment(prefill=(1, 3), decode=(1, 1)))
     assert [group.count for group in run.scenario.groups] == [2, 1]
+
+
+def test_new_versions_and_links_that_fail():
+    """The first two requests come before the update of 1.5 s; the third one is computed and decoded by the new one."""
+    updates, failures = (Update(time_s=1.5, model="llama-3-8b"),), (LinkFailure(time_s=20, back_s=21, instance=0),)
+    table_ = table((0.0, 8, 2), (0.0, 8, 2), (30.0, 8, 2)).with_columns(model=pl.lit("llama-3-8b"))
+    run = served(
+        APART,
+        trace=table_,
+        updates=updates,
+        link_failures=failures,
+        deployment=wb.deployment(prefill=(1, 2), decode=(1, 2)),
+    )
+    assert run.requests["weight_version"].to_list()[-1] == 1
+    assert run.requests["status"].to_list() == ["done"] * 3
+    assert run.scaleouts.select("version", "cancelled").unique().sort("version").rows() == [(0, True), (1, False)]
+    with pytest.raises(InputError, match="updates need a pool"):
+        served("fixed", trace=table_, updates=updates)
+    with pytest.raises(InputError, match="has failures of links, but no network"):
+        served("fixed", trace=table_, link_failures=failures)
 
 
 @pytest.mark.parametrize(("system", "options", "sentence"), [

@@ -55,7 +55,8 @@ def pool_of(system: System, cluster: Cluster, deployment: Deployment, models: Ma
     Raises:
         UserError: hosts that differ, or that state no SSD where one may have to be read.
     """
-    settings = {"tick_s": system.tick_s, "scrape_s": system.scrape_s}
+    names = ("tick_s", "scrape_s", "stale_s", "detect_s")
+    settings = {name: getattr(system, name) for name in names}
     if system.cache_bytes is not None:
         settings["cache_bytes"] = system.cache_bytes
     pool = pool_on(cluster, deployment.tp, cached=tuple(models) if system.cached else (), **settings)
@@ -94,7 +95,8 @@ def start_up_of(
 def _chained(system: System, weights: Weights) -> Weights:
     """The weights of an instance, with how a system sends them by chains."""
     settings = {
-        name: getattr(system, name) for name in ("lag_s", "decode_first", "memory_first", "hosts_send", "pinned")
+        name: getattr(system, name)
+        for name in ("lag_s", "decode_first", "reroute", "memory_first", "hosts_send", "pinned")
     }
     settings |= {"live": system.live != "no", "only_worth": system.live == "worth"}
     if system.chains is not None:

@@ -25,7 +25,7 @@ from workbench.profiles import cluster as find_cluster
 from workbench.profiles import model as find_model
 from workbench.profiles import slo as find_slo
 from workbench.records import shown
-from workbench.serving import Failure, Scenario, StepForm, serve
+from workbench.serving import Failure, LinkFailure, Scenario, StepForm, Update, serve
 from workbench.workloads.generators.streams import Seed
 
 BACKENDS = ("compiled", "simpy")
@@ -72,6 +72,8 @@ def simulate(
     step: str | StepForm = "roofline",
     kv_tokens: int | None = None,
     failures: Sequence[Failure] = (),
+    updates: Sequence[Update] = (),
+    link_failures: Sequence[LinkFailure] = (),
     until_s: float = math.inf,
 ) -> Run | PooledRun:
     """How would a system serve these requests?
@@ -94,6 +96,9 @@ def simulate(
         step: where step times come from (`workbench.latency.step_time_sources()`), or coefficients of one's own.
         kv_tokens: tokens of KV that fit an instance, where they are known better than from the memory's size.
         failures: instances that stop, by their number in the order of the models.
+        updates: new versions of models' weights; of systems whose instances come and go.
+        link_failures: links that carry nothing for a time; of systems whose instances send each other KV or weights by
+            chains.
         until_s: seconds after the first arrival at which the clock stops.
 
     Raises:
@@ -109,11 +114,13 @@ def simulate(
         return simulate_pool(
             pool_system(system), cluster=find_cluster(cluster), models_of=functools.partial(models_of, models),
             trace=trace, deployment=deployment, slo=find_slo(slo) if isinstance(slo, str) else slo, policies=policies,
-            backend=backend, step=step, kv_tokens=kv_tokens, failures=failures, until_s=until_s,
+            backend=backend, step=step, kv_tokens=kv_tokens, until_s=until_s,
+            failures=(*failures, *updates, *link_failures),
         )  # fmt: skip
     asked = resolved(
         system, cluster=cluster, models=models, trace=trace, deployment=deployment, slo=slo, policies=policies,
-        backend=backend, step=step, kv_tokens=kv_tokens, failures=failures, until_s=until_s,
+        backend=backend, step=step, kv_tokens=kv_tokens, failures=failures, updates=updates,
+        link_failures=link_failures, until_s=until_s,
     )  # fmt: skip
     return run_of(asked, backend, seed)
 
@@ -131,6 +138,8 @@ def resolved(
     step: str | StepForm = "roofline",
     kv_tokens: int | None = None,
     failures: Sequence[Failure] = (),
+    updates: Sequence[Update] = (),
+    link_failures: Sequence[LinkFailure] = (),
     until_s: float = math.inf,
 ) -> Asked:
     """Names looked up, everything checked, instances laid out; parameters as in `simulate`."""
@@ -148,7 +157,8 @@ def resolved(
     named = models_of(models, table)
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
     scenario = Scenario(
-        groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), until_s=until_s, pool=layout.pool,
+        groups=layout.groups, dispatch=choices.dispatch, failures=tuple(failures), updates=tuple(updates),
+        link_failures=tuple(link_failures), until_s=until_s, pool=layout.pool,
         network=layout.network,
     )  # fmt: skip
     return Asked(

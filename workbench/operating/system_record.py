@@ -59,6 +59,9 @@ class System(Asked):
         near: on that path, the fast network inside hosts plays a part, where there is one.
         live: on that path, what the last instance of each chain does with layers that it has: it helps with prompts
             not at all, *always* when that is quicker, or where it is *worth* it.
+        reroute: on that path, chains begin again from another source when the way out of theirs fails.
+        stale_s, detect_s: how late it is known that weights left a host's memory for lack of room or for a newer
+            version, and what it costs to look for them there meanwhile.
         engine_start, warm_up: seconds of a start beside the weights, a `Part` or a number.
         keep_s: how long an idle instance keeps its place and weights.
         cache_bytes: of a host's memory for weights; None for all of it, without end where no source states its size.
@@ -97,6 +100,9 @@ class System(Asked):
     decode_first: bool = True
     near: bool = True
     live: Literal["no", "always", "worth"] = "no"
+    reroute: bool = False
+    stale_s: NotNegative = 0.0
+    detect_s: NotNegative = 0.0
     engine_start: Part = Part()
     warm_up: Part = Part()
     keep_s: float = 0.0

@@ -107,9 +107,10 @@ def real_orders(
 
     One part of a step computes prompts, the other decodes and reads the cache; each has one thread, on a processor of
     its own where there are two. So on a machine without a GPU what overlaps is two cores that share caches, memory and
-    Python's lock, not the units of one accelerator. A real run measures both parts alone and beside each other, fits
-    costs and slopes to every second reading, and foretells the job from them; every step is the quickest of some runs
-    of equal work. What is planned (which order, which batch) rests on the costs that are given here.
+    Python's lock, not the units of one accelerator. A real run measures steps of its own choice with both parts alone
+    and beside each other, fits costs to them and slopes to every second of them, and foretells the job from these;
+    every step of the job is the quickest of some runs of equal work. What is planned (which order, which batch) rests
+    on the costs that are given here.
     """
     mixture = Mixture(groups, members, writers)
     if context.mode == "quick":

@@ -149,8 +149,8 @@ class Experiment:
         Parameters:
             backend: "analytic", "compiled", "simpy", "torch", or several; by default all but the real run.
             seed: seed of the run (a whole number of 0 or more).
-            replications: independent repetitions of a random experiment; where None is given a full run makes as many as
-                the experiment usually has, and a quick one a single one. With several, each has a child seed of its
+            replications: independent repetitions of a random experiment; where None is given a full run makes as many
+                as the experiment usually has, and a quick one a single one. With several, each has a child seed of its
                 own, so that the first of them is not the run with one.
             quick: fewer and smaller runs where the experiment has such a mode.
             published: a CSV file of your own points (series, x, value), overlaid and judged too.

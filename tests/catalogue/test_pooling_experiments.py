@@ -7,8 +7,9 @@ import pytest
 from quick_runs import tables_of
 
 import workbench as wb
-from workbench.catalogue import spec
+from workbench.catalogue import running, spec
 from workbench.catalogue.aegaeon.pools import crossing
+from workbench.figures.pooling_sweeps import averaged
 from workbench.pooling.model.lowered import Outcome
 
 POOLS = [id for id in spec.all_specs() if id.startswith("aegaeon/") and id != "aegaeon/fig4"]
@@ -111,3 +112,21 @@ def test_a_pool_of_a_users_own_trace(tmp_path):
     ends = {row["dedicated"]: row["gpus"] for row in table.to_dicts()}
     assert ends[2] == 2
     assert ends[0] >= 2
+
+
+def test_figures_11_to_13_are_of_five_seeds_with_bands():
+    """A full run makes as many by itself, a quick one a single one; each place has its smallest and largest."""
+    for id in ("aegaeon/fig11", "aegaeon/fig12", "aegaeon/fig13"):
+        entry = spec.find(id)
+        assert (running.usual_replications(entry, True), running.usual_replications(entry, False)) == (1, 5)
+        assert "definitions" in entry.panels
+    result = wb.experiment("aegaeon/fig13").run("simpy")
+    assert len(set(result.outcome.seeds)) == 5
+    table = result.tables["curve"]
+    assert table["replication"].unique().sort().to_list() == [0, 1, 2, 3, 4]
+    one = table.filter((pl.col("label") == "Aegaeon") & (pl.col("x") == 20))
+    band = averaged(one, "x", "request").row(0, named=True)
+    values = one["request"].to_list()
+    assert (band["y"], band["low"], band["high"]) == (pytest.approx(sum(values) / 5), min(values), max(values))
+    drawn = {trace["name"] for trace in result.figure("definitions").to_dict()["data"]}
+    assert drawn == {f"{name} (simulation)" for name in ("qos-artifact", "qos-reset", "token", "request")}

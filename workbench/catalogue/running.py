@@ -160,6 +160,11 @@ def chosen_backends(spec: Spec, asked: Iterable[str] | str | None) -> tuple[str,
     return names
 
 
+def usual_replications(spec: Spec, quick: bool) -> int:
+    """How often a run is repeated where nobody says: as the experiment has it, a quick run once."""
+    return 1 if quick else spec.replications
+
+
 def replication_seeds(spec: Spec, seed: int, replications: int) -> tuple[int, ...]:
     """One child seed a replication (the seed itself for one); a deterministic experiment is run once."""
     if not isinstance(replications, int) or isinstance(replications, bool) or replications < 1:

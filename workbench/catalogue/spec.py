@@ -97,6 +97,7 @@ class Spec(NamedTuple):
     keep: Keep
     live: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    replications: int = 1
 
     @property
     def paper(self) -> str:
@@ -128,6 +129,7 @@ def experiment(
     stochastic: bool = False,
     keep: Keep = REAL_RUN,
     live: Sequence[str] = (),
+    replications: int = 1,
 ) -> Callable[[Callable], Callable]:
     """Enter a function into the catalogue.
 
@@ -148,6 +150,7 @@ def experiment(
         stochastic: whether replications differ.
         keep: what of a run is recorded for readers without torch or without measured data.
         live: backends that answer at every move of an explorer's control, beside the first one.
+        replications: of a full run, where nobody asks for another number; a quick one is made once.
     """
 
     def enter(function: Callable) -> Callable:
@@ -170,6 +173,7 @@ def experiment(
             keep,
             tuple(live),
             parameters,
+            replications,
         )
         return function
 

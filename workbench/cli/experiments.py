@@ -26,7 +26,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter")
     run.add_argument("--seed", type=int, default=0, help="of what is random (default 0)")
     run.add_argument(
-        "--replications", type=int, default=1, metavar="N", help="repetitions of a random experiment (default 1)"
+        "--replications", type=int, metavar="N", help="repetitions of a random experiment (default: its usual number)"
     )
     run.add_argument("--quick", action="store_true", help="fewer and smaller runs")
     run.add_argument("--published", metavar="CSV", help="your own points (series, x, value), overlaid and judged")

@@ -34,7 +34,10 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
             _announce(entry, number, len(specs), torch)
             backends = [name for name in entry.backends if torch or name != "torch"]
             try:
-                outcome = running.run(entry, {}, backends=backends, quick=quick, progress=_named(entry.id, tell))
+                usual = running.usual_replications(entry, quick)
+                outcome = running.run(
+                    entry, {}, backends=backends, quick=quick, replications=usual, progress=_named(entry.id, tell)
+                )
                 outcomes.append(outcome)
                 if not gallery:
                     pages.write_page(outcome, entry.title, entry.question, out)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 import polars as pl
 
 from workbench.catalogue.aegaeon import fig11, fig12, fig13
-from workbench.catalogue.aegaeon.pools import AEGAEON, GOOD, MUX, PLUS, SLLM
+from workbench.catalogue.aegaeon.pools import AEGAEON, GOOD, METRICS, MUX, PLUS, SLLM
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, SYMBOLS, WORDS, Palette, published_marks
 from workbench.figures.canvas import Canvas, Trace, scatter
@@ -83,6 +83,20 @@ def attained(
     return paint
 
 
+def by_definition(outcome: Outcome):
+    """Title and painter of a panel: one curve of Aegaeon by all four definitions of attainment."""
+    table, palette = outcome.tables["curve"].filter(pl.col("label") == AEGAEON), Palette(METRICS)
+    first = table["panel"][0]
+
+    def paint(made: Canvas, row: int) -> None:
+        for metric in METRICS:
+            made.add(*curve_with_range(table.filter(pl.col("panel") == first), "x", metric, metric, palette), row=row)
+        made.line(y=GOOD, row=row, color=GREY, dash="dot", width=1)
+        made.x(row, title="models", rangemode="tozero").y(row, title="attainment", range=[0, 1.05])
+
+    return f"panel {first}, Aegaeon, by all four definitions of attainment", paint
+
+
 def _series(trace: Trace, marks: Mapping[str, str]) -> str:
     return next((name for name in marks if trace["name"].startswith(name)), "")
 
@@ -108,6 +122,7 @@ def systems(outcome: Outcome, panel: str | None = None) -> Canvas:
         "a": ("0.1 requests per s and model", one("a", "models", "models")),
         "b": ("0.5 requests per s and model", one("b", "models", "models")),
         "c": ("40 models", one("c", "rate per model in 1/s", "requests per s and model")),
+        "definitions": by_definition(outcome),
     }
     return stack("Models that 16 GPUs serve", painters, panel)
 
@@ -124,6 +139,7 @@ def longer(outcome: Outcome, panel: str | None = None) -> Canvas:
             f"{words} twice as long, {rate:g} requests per s and model",
             attained(outcome, palette, name, labels, {}, "models", legend=first),
         )
+    painters["definitions"] = by_definition(outcome)
     return stack("Longer prompts and outputs", painters, panel)
 
 
@@ -149,4 +165,5 @@ def strict(outcome: Outcome, panel: str | None = None) -> Canvas:
             f"{10 * scale:g} s to the first token, {100 * scale:g} ms between tokens",
             attained(outcome, palette, name, labels, marks, "models", legend=first, told=_told(name, first)),
         )
+    painters["definitions"] = by_definition(outcome)
     return stack("Stricter promises, 0.1 requests per s and model", painters, panel)

@@ -8,7 +8,7 @@ import polars as pl
 
 from workbench.catalogue.aegaeon import pools
 from workbench.catalogue.aegaeon.pools import AEGAEON, MUX, PLUS, SLLM
-from workbench.catalogue.aegaeon.sweep import Axis, Curve, reach, say_reach, sweep, told, values_at
+from workbench.catalogue.aegaeon.sweep import Axis, Curve, ends_by_definition, reach, say_reach, sweep, told, values_at
 from workbench.catalogue.context import Context
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import ALL, Agree, Assumption, Match, Ordering, experiment
@@ -62,9 +62,10 @@ def _order(panel: str, models: str) -> Ordering:
     backends=("compiled", "analytic", "simpy"),
     seconds={"compiled": 6.0, "analytic": 0.1, "simpy": 6.0},
     draw="pooling_sweeps.systems",
-    panels=("a", "b", "c"),
+    panels=("a", "b", "c", "definitions"),
     say=say_reach({"a": "at 0.1 per s and model", "b": "at 0.5"}, "models"),
     stochastic=True,
+    replications=pools.RUNS,
     matches=(
         Match(
             (f"panel a: {SERVED}, {AEGAEON}", "panel a: models per decode GPU", f"panel a: {RATIO}",
@@ -169,6 +170,7 @@ def _known(table: pl.DataFrame, metric: str) -> list[tuple[str, object, float, s
         own = reach(table, panel, AEGAEON, metric)
         known.append((f"panel {panel} rerun: {RATIO}", X[panel], ends[AEGAEON] / ends[SLLM], "1"))
         known.append((f"panel {panel}: {RATIO}", X[panel], own / ends[SLLM], "1"))
+        known += ends_by_definition(table, panel, AEGAEON, f"panel {panel}: {ENDS}, Aegaeon as run here", X[panel])
         if panel == "a":
             known.append((f"panel a: {SERVED}, {AEGAEON}", X[panel], own, "1"))
             known.append(("panel a: models per decode GPU", X[panel], own / 10, "1"))

@@ -8,7 +8,7 @@ import polars as pl
 from workbench.catalogue.aegaeon import pools
 from workbench.catalogue.aegaeon.fig11 import BASES, CUT, DRAWN, ENDS, RATIO, SIMULATED, systems
 from workbench.catalogue.aegaeon.pools import AEGAEON, PLUS, SLLM
-from workbench.catalogue.aegaeon.sweep import Axis, reach, say_reach, sweep, told
+from workbench.catalogue.aegaeon.sweep import Axis, ends_by_definition, reach, say_reach, sweep, told
 from workbench.catalogue.context import Context
 from workbench.catalogue.spec import Agree, Match, experiment
 
@@ -29,7 +29,7 @@ LARGEST = f"panels b and d: {RATIO}, largest"
     backends=("compiled", "simpy"),
     seconds={"compiled": 5.0, "simpy": 5.0},
     draw="pooling_sweeps.longer",
-    panels=("a", "b", "c", "d"),
+    panels=("a", "b", "c", "d", "definitions"),
     say=say_reach(
         {
             "a": "prompts twice as long at 0.1 per s and model",
@@ -40,6 +40,7 @@ LARGEST = f"panels b and d: {RATIO}, largest"
         "models",
     ),
     stochastic=True,
+    replications=pools.RUNS,
     matches=(
         Match(tuple(f"panel {p} rerun: {ENDS}, {LONGER[p]}, {AEGAEON}" for p in "ab"), note=DRAWN, assumptions=(CUT,)),
         Match(note=DRAWN, assumptions=(CUT, *BASES)),
@@ -91,6 +92,7 @@ def _known(table: pl.DataFrame, metric: str) -> list[tuple[str, object, float, s
     ratios = [ends[panel][SIMULATED] / ends[panel][SLLM] for panel in "bd"]
     known.append((LARGEST, LONGER["b"], max((r for r in ratios if not math.isnan(r)), default=math.nan), "1"))
     for panel in PANELS:
-        known.append((f"panel {panel}: {ENDS}, Aegaeon as run here", f"{PANELS[panel][0]:g} per s and model",
-                      ends[panel][AEGAEON], "1"))  # fmt: skip
+        series, x = f"panel {panel}: {ENDS}, Aegaeon as run here", f"{PANELS[panel][0]:g} per s and model"
+        known.append((series, x, ends[panel][AEGAEON], "1"))
+        known += ends_by_definition(table, panel, AEGAEON, series, x)
     return known

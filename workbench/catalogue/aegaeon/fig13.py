@@ -8,7 +8,7 @@ import polars as pl
 from workbench.catalogue.aegaeon import pools
 from workbench.catalogue.aegaeon.fig11 import BASES, CUT, DRAWN, ENDS, SIMULATED, USUAL_SWITCH_S, systems, usual
 from workbench.catalogue.aegaeon.pools import AEGAEON, MUX, PLUS, SLLM
-from workbench.catalogue.aegaeon.sweep import Axis, Curve, reach, say_reach, sweep, told, values_at
+from workbench.catalogue.aegaeon.sweep import Axis, Curve, ends_by_definition, reach, say_reach, sweep, told, values_at
 from workbench.catalogue.context import Context
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Agree, Assumption, Match, Ordering, experiment
@@ -41,9 +41,10 @@ def _x(panel: str) -> str:
     backends=("compiled", "simpy"),
     seconds={"compiled": 5.0, "simpy": 5.0},
     draw="pooling_sweeps.strict",
-    panels=("a", "b", "c"),
+    panels=("a", "b", "c", "definitions"),
     say=say_reach({"a": "at half the promise", "b": "at 0.3", "c": "at 0.2"}, "models"),
     stochastic=True,
+    replications=pools.RUNS,
     matches=(
         Match(
             tuple(f"panel {p}: {MORE}" for p in "ab"),
@@ -118,7 +119,9 @@ def _known(table: pl.DataFrame, metric: str) -> list[tuple[str, object, float, s
         own, simulated = (reach(table, panel, label, metric) for label in (AEGAEON, SIMULATED))
         known += values_at(table, panel, SIMULATED, metric, _curve(panel, AEGAEON))
         known.append((f"panel {panel} rerun: {ENDS}, {AEGAEON}", _x(panel), simulated, "1"))
-        known.append((f"panel {panel}: {ENDS}, Aegaeon as run here", _x(panel), own, "1"))
+        series = f"panel {panel}: {ENDS}, Aegaeon as run here"
+        known.append((series, _x(panel), own, "1"))
+        known += ends_by_definition(table, panel, AEGAEON, series, _x(panel))
         if panel != "c":
             known.append((f"panel {panel}: {ENDS}, {AEGAEON}", _x(panel), own, "1"))
             best = max(PLACED, reach(table, panel, SLLM, metric))

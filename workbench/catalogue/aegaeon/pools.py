@@ -20,6 +20,9 @@ AEGAEON, SLLM, PLUS, MUX = "Aegaeon", "ServerlessLLM", "ServerlessLLM+", "MuxSer
 SYSTEMS = {AEGAEON: "aegaeon", SLLM: "serverlessllm@aegaeon", PLUS: "serverlessllm-plus", MUX: "muxserve"}
 METRICS = ("qos-artifact", "qos-reset", "token", "request")
 VARIANTS = ("paper", "artifact", "simulator")
+RUNS = 5
+"""Seeds of a full run of Figures 11 to 13, over which bands are drawn."""
+
 GOOD = 0.9
 """Attainment from which on a load counts as served."""
 

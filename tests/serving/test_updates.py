@@ -4,6 +4,7 @@ from collections import Counter
 from math import inf, nan
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from serving_cases import asked
 from serving_invariants import everybody_is_somewhere, hosts_have_room, loads_belong_to_rows, places_are_held_once
 
 from workbench.errors import InputError, UserError
+from workbench.serving import Group, Pool, Scenario, StepForm, Update, serve
 from workbench.serving.model import Updates, run_compiled
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import DECODE, DONE, INSIDE, PREFILL
@@ -113,6 +115,20 @@ def test_kv_that_nobody_decodes_any_more_is_left():
     same(out.first_token_s, [3.5])
     same(out.finish_s, [3.5 + 2 + 2])
     same(out.flows[:, 0], [3.5])
+
+
+def test_a_scenario_says_what_is_new_and_its_timeline_when():
+    """The clock of the table starts at 10 s."""
+    group = Group(model="a", step=StepForm(compute=(1.0, 0, 0, 0, 0)), kv_tokens=64, count=1)
+    asked_ = pl.DataFrame({"model": ["a"], "arrival_s": [10.0], "prompt_tokens": [8], "output_tokens": [3]})
+    scenario = Scenario(groups=(group,), pool=Pool(hosts=1), updates=(Update(time_s=1.5, model="a"),))
+    run = serve(scenario, asked_, backend=simulate)
+    assert (11.5, "model a", "new version", -1.0) in run.timeline.rows()
+    assert run.requests.select("weight_version", "restarts").rows() == [(0, 0)]
+    with pytest.raises(InputError, match="updates name 'b', which no group serves; name models of the groups"):
+        Scenario(groups=(group,), pool=Pool(hosts=1), updates=(Update(time_s=1.5, model="b"),))
+    with pytest.raises(InputError, match="updates need a pool, in which instances come and go"):
+        Scenario(groups=(group,), updates=(Update(time_s=1.5, model="a"),))
 
 
 def any_update(seed):

@@ -122,8 +122,8 @@ class Run(Record):
     @cached_property
     def timeline(self) -> pl.DataFrame:
         """What happened when, `time_s, entity, kind, value`: arrivals, first tokens and finishes of requests, failures
-        and recoveries of instances (with a pool, of places), changes of their states; the value is the instance or
-        place, -1 for none."""
+        and recoveries of instances (with a pool, of places), changes of their states, new versions of models; the value
+        is the instance or place, -1 for none."""
         out, failures = self.outcome, self.lowered.failures
         names = ("request " + self._ids.cast(pl.String)).to_list()
         parts = [
@@ -134,6 +134,9 @@ class Run(Record):
         down = [f"{'instance' if self.lowered.scaling is None else 'place'} {j}" for j in failures.instance]
         parts += [(failures.time_s, down, "failure", failures.instance)]
         parts += [(np.where(np.isinf(failures.back_s), np.nan, failures.back_s), down, "recovery", failures.instance)]
+        updates = self.lowered.updates
+        new = [f"model {self._names[m]}" for m in updates.model]
+        parts += [(updates.time_s, new, "new version", np.full(len(new), -1))]
         parts += [state_rows(self.outcome)]
         frames = [
             pl.DataFrame(

@@ -40,7 +40,7 @@ PROMPT_SHARE = 1 / 6
 """Seconds that a token of a prompt takes over those of a further token: prompts read the weights once."""
 
 AT_ONCE = {"full": (1, 2, 3, 4, 6, 9), "quick": (1, 6)}
-STREAM = {"full": 16, "quick": 4}
+STREAM = {"full": 16, "quick": 2}
 QUICK_THETA = 1.0
 """How far quick real runs stretch time: not at all. Whole ones find out what the machine keeps up with."""
 

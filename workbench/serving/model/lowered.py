@@ -108,6 +108,12 @@ FLOW_COLUMNS = ("start_s", "end_s", "request", "source", "target", "bytes")
 class Network(NamedTuple):
     """What KV caches travel over, from instances that prefill to those that decode, and weights that come by chains.
 
+    A flow holds some ports, and has one rate over all of them; rates are max-min fair by progressive filling: the port
+    with the smallest share fixes that of its flows, of equal ones the first in the order out of instances, into them,
+    out of hosts. Whenever a flow starts or is over, or ports change, what has been sent is settled for all of them in
+    order of start, and the next end is told anew: that of the flow that ends first, of equals the one that started
+    first. Where rounding, or no bytes, put it at this very instant, it comes before all else that is still to happen.
+
     Attributes:
         egress, ingress: float64[N] bytes/s out of and into each instance, above 0, or infinity.
         latency_s: the least time that a transfer takes.

@@ -136,7 +136,8 @@ class Scaling(NamedTuple):
         activation_s: float64[G], seconds of handing over the activation of one token.
         reroute: int64[G], with source *chains*: 1 lets them begin again from others when a way out fails.
         stale_s: how much later than it happened it is known that weights left a host's memory for lack of room, also
-            at time 0, or for a newer version. A row that would read its host's SSD in that time looks for them in memory first.
+            at time 0, or for a newer version. A row that would read its host's SSD in that time looks for them in
+            memory first.
         detect_s: seconds until it knows that they are not there, behind which the read begins, when rows that are
             ready come up.
     """

@@ -19,7 +19,7 @@ AFTER = "weight load after optimisation"
 REMOVED = "latency removed"
 REUSE = "share of the first initialisation that reuse removes"
 DEFAULT, FIRST, SECOND = "as it is", "with reuse", "with reuse, pinned and chunked"
-SMALL, SWITCHED = "a small engine here: as it is", "a small engine here: a switch with reuse"
+SMALL, SWITCHED = "small engine: its first start", "small engine: a switch with reuse"
 REPEATS = {"full": 9, "quick": 3}
 
 
@@ -34,10 +34,14 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     if SMALL in total:
         rate = dict(tables["copies"].select("way", pl.col("bytes_per_s") / 1e9).iter_rows())
         said.append(
-            f"A small engine here really starts in {total[SMALL]:.2f} s and switches to another model in "
+            f"A small engine really starts in {total[SMALL]:.2f} s and switches to another model in "
             f"{total[SWITCHED] * 1e3:.3g} ms, {1 - total[SWITCHED] / total[SMALL]:.1%} less; copies of weights run at "
             + ", ".join(f"{value:.3g} GB/s {way}" for way, value in rate.items())
-            + ("." if any(way.startswith("pinned") for way in rate) else " (pinned memory is for a GPU, here is none).")
+            + (
+                "."
+                if any(way.startswith("pinned") for way in rate)
+                else " (none from pinned memory, which is for a GPU)."
+            )
         )
     return " ".join(said)
 

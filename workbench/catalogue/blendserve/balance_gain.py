@@ -22,7 +22,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.spec import Assumption, Match, experiment
 
-QUICK = 400_000
+QUICK = 100_000
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ from workbench.catalogue.spec import Assumption, Match, experiment
 MODELS = {"qwen2.5-7b": 1, "llama-2-7b": 1, "qwen2.5-72b": 8, "deepseek-llm-67b": 8}
 """Model -> accelerators that share its layers: ASPLOS'26 paper §6.2."""
 LARGE_BATCH = 2048
-QUICK = 200_000
+QUICK = 50_000
 QUICK_TRACES = ("Trace#1", "Trace#4")
 GAIN, PLACE = f"{BLEND} over {NF_DFS}", "four models, four traces"
 

@@ -30,7 +30,7 @@ from workbench.catalogue.spec import Ordering, experiment
 GROUPS = {"2P1D": (2, 1), "1P1D": (1, 1), "1P2D": (1, 2), "1P3D": (1, 3)}
 BEST = "best of the disaggregated set-ups"
 ALL = "mean of the four"
-QUICK = 200_000
+QUICK = 50_000
 
 
 def _series(name: str) -> str:

@@ -23,7 +23,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.spec import Assumption, Match, experiment
 
-QUICK = 200_000
+QUICK = 50_000
 KEPT = "prefix sharing kept over the largest possible"
 SYSTEMS = (NF_BALANCE, BLEND, NF_DFS)
 

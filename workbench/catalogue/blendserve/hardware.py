@@ -29,7 +29,7 @@ from workbench.catalogue.spec import experiment
 CHIPS = ("a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb")
 SAME, OWN = "the A100's jobs", "jobs of the same density"
 SYSTEMS = (NF_DFS, NF_BALANCE, BLEND)
-QUICK = 200_000
+QUICK = 50_000
 BATCH = 4096
 """Largest dense batch: large enough not to bind on any of them."""
 

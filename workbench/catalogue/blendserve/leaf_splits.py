@@ -28,7 +28,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Assumption, Match, experiment
 
-QUICK = 200_000
+QUICK = 50_000
 KEEPS = (0.0, 0.9, 0.99, 1.0)
 SHARE = "share of leaves split"
 

@@ -37,7 +37,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.spec import experiment
 
 ORDERS = (LONGEST_FIRST, NF_BALANCE, NF_DFS, PREFIX_GROUPS, BLEND)
-QUICK = 200_000
+QUICK = 50_000
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:

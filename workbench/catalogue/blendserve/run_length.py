@@ -26,7 +26,7 @@ from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
 
 SIZES = (20_000, 40_000, 100_000, 200_000, 400_000, 1_000_000)
-QUICK = 200_000
+QUICK = 50_000
 LOW = 0.25
 """The tail is what remains of a run after the pool was a quarter full for the last time."""
 

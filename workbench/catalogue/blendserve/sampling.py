@@ -28,7 +28,7 @@ from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Assumption, Match, experiment
 
 SHARES = (0.001, 0.01, 0.1, 1.0)
-QUICK = 200_000
+QUICK = 50_000
 RATIO = "throughput with 1 % sampled over 100 % sampled"
 
 

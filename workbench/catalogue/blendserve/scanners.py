@@ -36,7 +36,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
 
-QUICK = 200_000
+QUICK = 50_000
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.spec import Match, experiment
 
-QUICK = 200_000
+QUICK = 50_000
 EXAMPLES = ("BurstGPT", "MMLU", "OpenVid")
 _DRAWN = "the example comes from another draw of lengths: the counts follow the sums of the few videos that were drawn"
 

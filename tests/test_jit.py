@@ -165,6 +165,23 @@ def test_parts_of_parts_are_linked_once(tmp_path, monkeypatch):
     assert row[0] == 4.0
 
 
+def test_a_part_comes_behind_all_that_call_it():
+    """In whatever order callers are met: otherwise what calls it last would be left without it."""
+
+    def part(*called):
+        made = jit._Part.__new__(jit._Part)
+        made._linking_libraries = called
+        return made
+
+    leaf = part()
+    low = part(leaf)
+    high, other = part(leaf, low), part(leaf)
+    for callers in ([low, high, other], [other, high, low], [leaf, low, other, high]):
+        order = jit._callers_first(callers)
+        assert sorted(map(order.index, order)) == [0, 1, 2, 3]
+        assert all(order.index(one) < order.index(called) for one in order for called in one._linking_libraries)
+
+
 def test_a_kernel_that_lies_on_disk_counts_as_compiled(tmp_path, monkeypatch):
     """In a process that finds the outer kernel on disk, the inner one is not even loaded."""
     (tmp_path / "kernels_under_test.py").write_text(

@@ -60,13 +60,7 @@ class _Whole(JITCodeLibrary):
     """The code of a kernel with all parts that it calls, directly or through others."""
 
     def finalize(self):
-        waiting, found = self._linking_libraries, {}
-        while waiting:
-            library = waiting.pop()
-            if library not in found:
-                found[library] = None
-                waiting += library._linking_libraries if isinstance(library, _Part) else []
-        self._linking_libraries = list(found)
+        self._linking_libraries = _callers_first(self._linking_libraries)
         super().finalize()
 
     def _optimize_final_module(self):
@@ -75,6 +69,25 @@ class _Whole(JITCodeLibrary):
             if function.linkage == Linkage.linkonce_odr:
                 function.linkage = Linkage.internal
         super()._optimize_final_module()
+
+
+def _callers_first(libraries) -> list:
+    """Libraries and all parts that these call, directly or through others, each behind all that call it.
+
+    LLVM links only what is called by something that is there already.
+    """
+    found, order = set(), []
+
+    def visit(library) -> None:
+        if library not in found:
+            found.add(library)
+            for part in library._linking_libraries if isinstance(library, _Part) else ():
+                visit(part)
+            order.append(library)
+
+    for library in libraries:
+        visit(library)
+    return order[::-1]
 
 
 class _PartCompiler(Compiler):

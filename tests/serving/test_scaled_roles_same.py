@@ -8,6 +8,7 @@ from scaled_role_cases import scaled_role_scenario, small_scaled_role_scenarios
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered, Outcome
+from workbench.serving.model.checking import checked
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import DECODE, PREFILL
 from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, STARTING, UP, WARM
@@ -52,20 +53,21 @@ WANTED = [
 @settings(max_examples=200, deadline=None)
 @given(small_scaled_role_scenarios())
 def test_small_groups_with_roles_end_the_same(lowered):
+    lowered = checked(lowered)
     assert differences(run_compiled(lowered), simulate(lowered)) == []
 
 
 def test_large_groups_with_roles_end_the_same(monkeypatch):
     """And all that may happen does, often enough for that to mean something; every fifth run is made step by step."""
-    seen, again = Counter(), Weights._begin_again
+    seen, again = Counter(), Weights.begin_again
 
     def counted_again(self, *given):
         seen["begun again"] += 1
         again(self, *given)
 
-    monkeypatch.setattr(Weights, "_begin_again", counted_again)
+    monkeypatch.setattr(Weights, "begin_again", counted_again)
     for seed in range(400):
-        lowered = scaled_role_scenario(seed)
+        lowered = checked(scaled_role_scenario(seed))
         run = simulate(lowered)
         assert differences(run_compiled(lowered, jumps=seed % 5 > 0), run) == [], f"seed {seed}"
         seen += occurrences(lowered, run)

@@ -14,6 +14,7 @@ from serving_cases import with_prefixes, with_ranks
 from workbench.serving.model.lowered import COLOCATED, DECODE, PREFILL, Instances, Lowered, Network
 from workbench.serving.model.scaled import EMPTY, UP
 from workbench.serving.policy import SCALERS
+from workbench.serving.policy.scalers import CHAINS
 
 ROLES = SCALERS["roles"]
 OF_GROUPS = (
@@ -130,3 +131,25 @@ def small_scaled_role_scenarios(draw) -> Lowered:
         min_rows=each(st.integers(0, 1), 2 * models),
         keep_s=each(st.sampled_from([0.0, 0.25, 1.0, np.inf]), 2 * models),
     )
+
+
+@st.composite
+def small_sending_scenarios(draw) -> Lowered:
+    """One of `small_scaled_role_scenarios` in which most weights are sent over the links of KV."""
+    base = draw(small_scaled_role_scenarios())
+    groups, hosts = len(base.scaling.kind), len(base.scaling.cache_bytes)
+
+    def each(strategy, size=groups):
+        return np.array(draw(st.lists(strategy, min_size=size, max_size=size)))
+
+    scaling = base.scaling._replace(
+        source=np.where(each(st.integers(0, 3)) > 0, CHAINS, base.scaling.source),
+        chains=each(st.integers(1, 3)),
+        lag_s=each(st.sampled_from([0.0, 0.25, 1.0])),
+        decode_first=each(st.integers(0, 1)),
+        near_s=each(st.sampled_from([0.0, 0.5, np.inf])),
+        memory_first=each(st.integers(0, 1)),
+        hosts_send=each(st.integers(0, 1)),
+    )
+    network = base.network._replace(host_egress=each(st.sampled_from([1.0, 2.0, np.inf]), hosts))
+    return base._replace(scaling=scaling, network=network)

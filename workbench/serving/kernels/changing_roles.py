@@ -4,8 +4,8 @@ import numpy as np
 
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL
-from workbench.serving.kernels.loading import come_up, log_load
-from workbench.serving.kernels.rows import change, is_source
+from workbench.serving.kernels.loading import come_up
+from workbench.serving.kernels.rows import change, is_source, log_load
 from workbench.serving.kernels.scaled_layout import (
     AT_PLACE,
     EMPTY,

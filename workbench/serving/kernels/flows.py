@@ -10,18 +10,24 @@ from workbench.serving.kernels.roles_layout import (
     CAPACITY,
     END_S,
     FLOWS_USED,
+    HOP_AT,
+    HOPS,
+    INSTANCES,
     LATENCY_S,
     LEFT_BYTES,
     NEXT_FLOW,
     NEXT_LANDING_S,
+    OP,
     RATE,
     REQUEST,
     SINCE_S,
     SIZE,
     SOURCE,
     START_S,
+    STOP_S,
     TARGET,
     UNDER_WAY,
+    UNEVEN,
     UNSHARED,
 )
 
@@ -35,6 +41,8 @@ def begin_flow(links, request, source, target, size, now_s):
     flow = links.flows[entry]
     flow[START_S], flow[END_S], flow[REQUEST], flow[SOURCE], flow[TARGET] = now_s, np.nan, request, source, target
     flow[SIZE], flow[LEFT_BYTES], flow[RATE] = size, size, 0.0
+    flow[STOP_S], flow[OP], flow[HOPS] = np.nan, -1, 0
+    links.counts[UNEVEN] = 1
     links.active[links.counts[UNDER_WAY]] = entry
     links.counts[UNDER_WAY] += 1
     return entry
@@ -44,6 +52,8 @@ def begin_flow(links, request, source, target, size, now_s):
 def drop_flow(links, entry, now_s):
     """A flow is under way no longer, done or not. Rates are to be shared anew."""
     _count_down(links, now_s)
+    links.flows[entry, STOP_S] = now_s
+    links.counts[UNEVEN] = 1
     k = 0
     while links.active[k] != entry:
         k += 1
@@ -67,6 +77,7 @@ def _count_down(links, now_s):
 def share_rates(links):
     """Give each flow its rate, and find the one that ends next."""
     ports, crowd, count = links.ports, links.crowd, crowd_of(links)
+    links.counts[UNEVEN] = 0
     while count > 0:
         tightest, share = np.int64(-1), np.inf
         for p in range(crowd.size):
@@ -74,11 +85,11 @@ def share_rates(links):
                 tightest, share = p, ports[p, UNSHARED] / crowd[p]
         for k in range(links.counts[UNDER_WAY]):
             flow = links.flows[links.active[k]]
-            out, into = np.int64(flow[SOURCE]), np.int64(flow[TARGET]) + crowd.size // 2
-            if flow[RATE] < 0 and (out == tightest or into == tightest):
+            if flow[RATE] < 0 and _uses(links, flow, tightest):
                 flow[RATE] = share
                 count -= 1
-                for p in (out, into):
+                for i in range(_ports(flow)):
+                    p = _port(links.hops, flow, i, links.counts[INSTANCES])
                     crowd[p] -= 1
                     ports[p, UNSHARED] = max(0.0, ports[p, UNSHARED] - share)
     foresee_landing(links)
@@ -92,14 +103,47 @@ def crowd_of(links):
     count = 0
     for k in range(links.counts[UNDER_WAY]):
         flow = links.flows[links.active[k]]
-        out, into = np.int64(flow[SOURCE]), np.int64(flow[TARGET]) + links.crowd.size // 2
         flow[RATE] = np.inf
-        if min(links.ports[out, CAPACITY], links.ports[into, CAPACITY]) < np.inf:
-            flow[RATE] = -1.0
+        for i in range(_ports(flow)):
+            p = _port(links.hops, flow, i, links.counts[INSTANCES])
+            links.crowd[p] += 1
+            if links.ports[p, CAPACITY] < np.inf:
+                flow[RATE] = -1.0
+        if flow[RATE] < 0:
             count += 1
-            links.crowd[out] += 1
-            links.crowd[into] += 1
+        else:
+            for i in range(_ports(flow)):
+                links.crowd[_port(links.hops, flow, i, links.counts[INSTANCES])] -= 1
     return count
+
+
+@inner_kernel
+def _ports(flow):
+    """How many ports a flow holds."""
+    return max(2, 2 * int(flow[HOPS]))
+
+
+@inner_kernel
+def _port(hops, flow, i, instances):
+    """One port that a flow holds: out of its source, into all that it passes, out of all of these but the last."""
+    source, count = np.int64(flow[SOURCE]), np.int64(flow[HOPS])
+    if i == 0:
+        return source if source < instances else source + instances
+    if hops is None:
+        return np.int64(flow[TARGET]) + instances
+    if count == 0:
+        return np.int64(flow[TARGET]) + instances
+    at = np.int64(flow[HOP_AT])
+    return hops[at + i - 1, 0] + instances if i <= count else hops[at + i - count - 1, 0]
+
+
+@inner_kernel
+def _uses(links, flow, port):
+    """Whether a flow holds a port."""
+    i = _ports(flow) - 1
+    while i >= 0 and _port(links.hops, flow, i, links.counts[INSTANCES]) != port:
+        i -= 1
+    return i >= 0
 
 
 @inner_kernel

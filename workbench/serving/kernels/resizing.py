@@ -3,11 +3,12 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
+from workbench.serving.kernels.beginning import begin_loads, look_up
 from workbench.serving.kernels.changing_roles import change_roles
 from workbench.serving.kernels.handing_over import hand_out_and_on
 from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, OUTSTANDING
 from workbench.serving.kernels.leaving import is_idle
-from workbench.serving.kernels.loading import begin_loads, come_up, look_up
+from workbench.serving.kernels.loading import come_up
 from workbench.serving.kernels.rows import become_warm, change, is_source, leave
 from workbench.serving.kernels.scaled_layout import (
     DOWN_STEP,

@@ -70,7 +70,7 @@ def run_roles(state, router, links, chooser, until_s, failures, place):
         if stop == 0:
             stop = bring_up_all(state, min(now_s, beyond_s))
         if stop == 0:
-            stop = shortage_of_any(state, router, links, models)
+            stop = shortage_of_any(state, router, links, models, 0)
         if stop != 0:
             return stop
         right = True
@@ -180,9 +180,9 @@ def end_steps(state, now_s):
 
 
 @inner_kernel
-def shortage_of_any(state, router, links, models):
-    """Which log has no room for all that one instant can bring, 0 for none."""
-    running, flows = 0, 0
+def shortage_of_any(state, router, links, models, more):
+    """Which log has no room for all that one instant can bring, and so many more flows; 0 for none."""
+    running, flows = 0, more
     for j in range(state.instances.shape[0]):
         one = state.instances[j]
         running += one[RUNNING]

@@ -4,22 +4,39 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.serving.kernels.logs import grown
+
 # One transfer of KV; float64. First what `Outcome.flows` has, then how it goes on.
 START_S, END_S, REQUEST, SOURCE, TARGET, SIZE = range(6)
 """When it began and ended (NaN before), which request, between which instances, and its bytes."""
 LEFT_BYTES, RATE = 6, 7
 """Bytes that were left when rates changed last, and bytes/s since then (infinity: nothing bounds it)."""
-FLOW_SIZE = 8
+STOP_S, OP, HOP_AT, HOPS = 8, 9, 10, 11
+"""When it was over in whatever way; of weights, the row of its operation (-1 for KV), where the rows that it passes
+begin in `hops`, and how many there are. These have no request and no target, and N + the number of a host as source."""
+FLOW_SIZE = 12
 
-# One port, the way out of an instance or, N further on, the way into it; float64.
+# One operation by which weights come from rows or hosts that are named; int64.
+NUMBER, GROUP, KIND, SENDERS_AT, SENDERS, MEMBERS, LOADING, FLOWING = range(8)
+"""Its number among all operations, for which group, its kind, where its senders begin in `hops`, how many there are,
+how many rows follow them there; how many of these load still, and how many flows are on their way."""
+OPERATION_SIZE = 8
+ENDED, NEAR, CHAIN, RING = np.arange(4)
+"""What `KIND` holds."""
+# One entry of `hops`: a sender and whether it is a row that is read still; a row and its position in the operation;
+# or a row that a flow passes.
+
+# One port, the way out of an instance or, N further on, the way into it, then those out of hosts; float64.
 CAPACITY, UNSHARED = 0, 1
 """Its bytes/s, and scratch: what is not given to any flow yet."""
 PORT_SIZE = 2
 
 # What all share; int64 and float64.
-FLOWS_USED, UNDER_WAY, NEXT_FLOW = 0, 1, 2
-"""Rows of the log in use, flows under way, and the row of the one that ends next (-1 for none)."""
-COUNTS_SIZE = 3
+FLOWS_USED, UNDER_WAY, NEXT_FLOW, INSTANCES, UNEVEN, OPS_USED, HOPS_USED, FIRST_OP, HOP_ROOM = range(9)
+"""Rows of the log in use, flows under way, and the row of the one that ends next (-1 for none); how many instances
+there are; whether rates are to be shared anew; rows of `ops` and `hops` in use, the first operation that has not ended,
+and rows of `hops` that one instant may need."""
+COUNTS_SIZE = 9
 LATENCY_S, SINCE_S, NEXT_LANDING_S = 0, 1, 2
 """The least time of a transfer, when rates changed last, and when the next flow ends."""
 CLOCK_SIZE = 3
@@ -32,12 +49,13 @@ class Links(NamedTuple):
     """The network, and what is under way on it.
 
     Attributes:
-        flows: float64[F, 8], the log in order of start.
+        flows: float64[F, 12], the log in order of start.
         active: int64[F], rows of the flows that are under way, in order of start.
-        ports: float64[2 N, 2].
-        crowd: int64[2 N] scratch, flows of each port that have no rate yet.
+        ports: float64[2 N + H, 2].
+        crowd: int64[2 N + H] scratch, flows of each port that have no rate yet.
         kv_bytes: float64[M], bytes of a token of each model.
-        counts, clock: int64[3], float64[3].
+        counts, clock: int64[9], float64[3].
+        ops, hops: int64[O, 8], int64[E, 2]; None where all are there from the start.
     """
 
     flows: np.ndarray
@@ -47,27 +65,57 @@ class Links(NamedTuple):
     kv_bytes: np.ndarray
     counts: np.ndarray
     clock: np.ndarray
+    ops: np.ndarray | None
+    hops: np.ndarray | None
 
 
-def flows_of(links: Links | None) -> np.ndarray:
-    """The log of flows as `workbench.serving.model.Outcome` has it; empty without a network."""
+def flows_of(links: Links | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Flows of KV, flows of weights and what these pass as `workbench.serving.model.Outcome` has them; else empty."""
     if links is None:
-        return np.empty((0, SIZE + 1))
-    return links.flows[: links.counts[FLOWS_USED], : SIZE + 1].copy()
+        return np.empty((0, 6)), np.empty((0, 6)), np.empty((0, 2))
+    flows = links.flows[: links.counts[FLOWS_USED]]
+    sent = flows[flows[:, OP] >= 0]
+    chains, hops = np.empty((len(sent), 6)), np.empty((0, 2))
+    if len(sent):
+        chains[:] = sent[:, [START_S, END_S, STOP_S, OP, SOURCE, SIZE]]
+        chains[:, 3] = links.ops[sent[:, OP].astype(np.int64), NUMBER]
+        at, count = sent[:, HOP_AT].astype(np.int64), sent[:, HOPS].astype(np.int64)
+        rows = np.concatenate([links.hops[a : a + k, 0] for a, k in zip(at, count, strict=True)])
+        hops = np.column_stack([np.repeat(np.arange(len(sent)), count), rows]).astype(np.float64)
+    return flows[flows[:, OP] < 0, : SIZE + 1], chains, hops
 
 
-def links_from(egress: np.ndarray, ingress: np.ndarray, latency_s: float, kv_bytes: np.ndarray) -> Links:
-    """An idle network; see `workbench.serving.model.Network`."""
-    ports = np.zeros((2 * egress.size, PORT_SIZE))
-    ports[:, CAPACITY] = np.concatenate([egress, ingress])
+def links_from(network: tuple, host: np.ndarray | None, groups: int) -> Links:
+    """An idle network.
+
+    Parameters:
+        network: the fields of `workbench.serving.model.Network`.
+        host: int64[N], the host of each row of a cluster that changes its size; None for others.
+        groups: that its rows are of.
+    """
+    egress, ingress, latency_s, kv_bytes, host_egress = network
+    capacity = np.concatenate([egress, ingress, host_egress])
+    ports = np.zeros((capacity.size, PORT_SIZE))
+    ports[:, CAPACITY] = capacity
     counts, clock = np.zeros(COUNTS_SIZE, np.int64), np.array([latency_s, 0.0, np.inf])
-    counts[NEXT_FLOW] = -1
+    counts[NEXT_FLOW], counts[INSTANCES] = -1, egress.size
+    if host is not None:
+        # Rings pass as many rows as the fullest host has, for each node; a row may also be a sender for each group.
+        counts[HOP_ROOM] = egress.size * (np.bincount(host).max() + groups + 8)
     return Links(
         flows=np.empty((64, FLOW_SIZE)),
         active=np.empty(64, np.int64),
         ports=ports,
-        crowd=np.empty(2 * egress.size, np.int64),
+        crowd=np.empty(capacity.size, np.int64),
         kv_bytes=kv_bytes,
         counts=counts,
         clock=clock,
+        ops=None if host is None else np.zeros((64, OPERATION_SIZE), np.int64),
+        hops=None if host is None else np.zeros((64, 2), np.int64),
     )
+
+
+def grown_links(links: Links) -> Links:
+    """The same with logs that have as much room again."""
+    longer = ("flows", "active") if links.ops is None else ("flows", "active", "ops", "hops")
+    return links._replace(**{name: grown(getattr(links, name)) for name in longer})

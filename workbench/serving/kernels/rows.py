@@ -13,10 +13,14 @@ from workbench.serving.kernels.scaled_layout import (
     EMPTY,
     HOST_OF,
     KEEP_S,
+    LOAD,
     LOADED_AT,
+    LOADS,
+    LOADS_USED,
     MODEL_OF,
     OCCUPANT,
     OPERATION,
+    OPERATIONS,
     PIPED,
     PLACE_OF,
     ROW_STATE,
@@ -25,6 +29,7 @@ from workbench.serving.kernels.scaled_layout import (
     STATES_USED,
     TIER,
     UP_STATE,
+    USES,
     WARM,
     WARM_SINCE_S,
 )
@@ -55,6 +60,23 @@ def is_loading(row):
 
 
 @inner_kernel
+def log_load(scaled, j, senders, now_s):
+    """A load of the operation that is next begins: write it down."""
+    row, entry = scaled.rows[j], scaled.counts[LOADS_USED]
+    row[LOAD], row[OPERATION] = entry, scaled.counts[OPERATIONS]
+    log = scaled.logs[LOADS, entry]
+    log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
+    log[4], log[5], log[6], log[7], log[8] = senders, row[OPERATION], np.nan, 0.0, np.nan
+    scaled.counts[LOADS_USED] = entry + 1
+
+
+@inner_kernel
+def has_weights(row):
+    """Whether a row has all its weights."""
+    return row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
+
+
+@inner_kernel
 def leave(state, scaled, j, now_s):
     """A warm row becomes empty."""
     h, m = scaled.rows[j, HOST_OF], scaled.rows[j, MODEL_OF]
@@ -78,8 +100,9 @@ def newest_operation(scaled, router, m):
 
 @inner_kernel
 def is_source(scaled, router, j):
-    """Whether a multicast that still runs takes weights from a row."""
-    return scaled.rows[j, LOADED_AT] <= newest_operation(scaled, router, scaled.rows[j, MODEL_OF])
+    """Whether an operation that still runs takes weights from a row."""
+    row = scaled.rows[j]
+    return row[USES] > 0 or row[LOADED_AT] <= newest_operation(scaled, router, row[MODEL_OF])
 
 
 @inner_kernel

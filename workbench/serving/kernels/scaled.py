@@ -24,6 +24,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     rows = np.zeros((n, at.ROW_SIZE), np.int64)
     rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state
     rows[:, at.OPERATION], rows[:, at.MODEL_OF] = -1, state.instances[:, layout.MODEL] % m
+    rows[:, at.ROLE_OF] = state.instances[:, layout.ROLE]
     times = np.full((n, at.ROW_TIMES_SIZE), np.inf)
     times[:, at.LEFT_BYTES], times[:, at.DRAM_S] = 0, dram_s
     times[:, at.OTHER_FORM :] = scaling.piped_form.reshape(n, -1)
@@ -38,8 +39,11 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     for column, values in enumerate((kind, low, high, up_ticks, down_ticks, down_step, source)):
         models[:, column] = values
     models[:, at.MEMORY_FIRST], models[:, at.HOSTS_SEND] = scaling.memory_first, scaling.hosts_send
+    models[:, at.MOST_CHAINS], models[:, at.DECODE_FIRST] = scaling.chains, scaling.decode_first
     roles = groups // m
-    reals = np.column_stack([control_s, fixed_s, np.tile(size, roles), np.tile(ttl_s, roles), keep_s, par])
+    reals = np.column_stack(
+        [control_s, fixed_s, np.tile(size, roles), np.tile(ttl_s, roles), keep_s, scaling.lag_s, scaling.near_s, par]
+    )
     counts = np.zeros(at.COUNTS_SIZE, np.int64)
     counts[at.TICK], counts[at.TICKING] = 1, 1
     counts[at.SCRAPE] = scrape

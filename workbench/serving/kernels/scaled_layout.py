@@ -18,8 +18,12 @@ PIPELINE = 8
 """The number, within the operation, of the pipeline that it is to be a member of, or is; -1 for none."""
 FROM_HOSTS = 9
 """Whether its weights are sent from memories of hosts, which no failure of a row ends."""
-MODEL_OF = 10
-ROW_SIZE = 11
+MODEL_OF, ROLE_OF = 10, 11
+OPERATION_AT, POSITION = 12, 13
+"""Of its last load, if its senders are named: the row of `Links.ops`, and its position in that operation, from 0."""
+USES = 14
+"""How many of these operations read it."""
+ROW_SIZE = 15
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
@@ -27,9 +31,11 @@ READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
 takes from the host's memory."""
 FORMS_S = 4
 """When it will serve as a member of a pipeline, infinity for never."""
-OTHER_FORM = 5
+THERE_S = 5
+"""When its weights will all have been sent, infinity if that is not known."""
+OTHER_FORM = 6
 """The ten step-time coefficients that it does not use now: as a member of a pipeline, and else those of its own."""
-ROW_TIMES_SIZE = 15
+ROW_TIMES_SIZE = 16
 
 EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD, PIPED = np.arange(7)
 """What `ROW_STATE` holds; as numpy's numbers, because numba would compile a function anew for each plain constant."""
@@ -44,9 +50,10 @@ infinity where they never leave."""
 
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
-MODEL_SIZE = 10
-CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, PAR = 0, 1, 2, 3, 4, 5
-MODEL_REALS_SIZE = 13
+MOST_CHAINS, DECODE_FIRST = 10, 11
+MODEL_SIZE = 12
+CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, PAR = range(8)
+MODEL_REALS_SIZE = 15
 
 # What a decision sees of a model, or of one role of it.
 S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED, S_STORED = range(6)
@@ -71,9 +78,10 @@ COPIED_S, PIPED_S, PIPED_WITH = 0, 1, 2
 # Lists of whole numbers, one row each.
 AT_PLACE, AT_HOST, PLACE_AT, HOST_AT = 0, 1, 2, 3
 """The rows by place and by host, in index order, and where those of each place and of each host begin."""
-OCCUPANT, TARGETS, HITS = 4, 5, 6
-"""The row of each place that is not empty, -1 for none; scratch: rows chosen to start, which hosts cache the model."""
-LISTS = 7
+OCCUPANT, TARGETS, HITS, CHOSEN = 4, 5, 6, 7
+"""The row of each place that is not empty, -1 for none; scratch: rows chosen to start, which hosts cache the model,
+rows or hosts chosen to send, or rows that a flow passes."""
+LISTS = 8
 
 # The logs, with as many columns as the tables of `Outcome`.
 STATES, LOADS, TICKS = 0, 1, 2
@@ -87,13 +95,13 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 11], float64[N, 15].
+        rows, times: int64[N, 15], float64[N, 16].
         hosts: float64[H, 5 + M].
-        models, reals: int64[M, 10], float64[M, 13].
+        models, reals: int64[M, 12], float64[M, 15].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
         counts, clock: int64[10], float64[6].
-        lists: int64[7, L], whole numbers by place, host or row.
+        lists: int64[8, L], whole numbers by place, host or row.
         logs: float64[3, L, 9], `STATES`, `LOADS` and `TICKS`, of which each has its number of columns.
         links: the network between instances with roles of their own; None where there are none.
     """

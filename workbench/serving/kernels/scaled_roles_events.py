@@ -11,6 +11,7 @@ from workbench.serving.kernels.ahead import foresee
 from workbench.serving.kernels.ahead import shortage_of_any as shortage_of_logs
 from workbench.serving.kernels.breaking import recover
 from workbench.serving.kernels.events import log_rest
+from workbench.serving.kernels.flows import drop_flow, share_rates
 from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
 from workbench.serving.kernels.host_cache import make_room
 from workbench.serving.kernels.layout import (
@@ -27,8 +28,9 @@ from workbench.serving.kernels.layout import (
     WAITING,
 )
 from workbench.serving.kernels.leaving import is_idle
-from workbench.serving.kernels.loading import begin_again, complete
+from workbench.serving.kernels.loading import complete
 from workbench.serving.kernels.losing import lose
+from workbench.serving.kernels.losing_weights import lose_weights
 from workbench.serving.kernels.roles_events import (
     bring_up_all,
     end_steps,
@@ -37,7 +39,18 @@ from workbench.serving.kernels.roles_events import (
     shortage_of_any,
     watch,
 )
-from workbench.serving.kernels.roles_layout import NEXT_LANDING_S
+from workbench.serving.kernels.roles_layout import (
+    END_S,
+    FLOWS_SHORT,
+    HOP_ROOM,
+    HOPS_USED,
+    INSTANCES,
+    NEXT_FLOW,
+    NEXT_LANDING_S,
+    OP,
+    OPS_USED,
+    UNEVEN,
+)
 from workbench.serving.kernels.routing import hand_out, wait_at_router
 from workbench.serving.kernels.rows import become_warm, change, expire
 from workbench.serving.kernels.scaled_layout import (
@@ -56,11 +69,13 @@ from workbench.serving.kernels.scaled_layout import (
     ON_SSD,
     PLACE_AT,
     ROW_STATE,
+    STARTING,
     TICK,
     TICK_S,
     TICKING,
     UP_STATE,
 )
+from workbench.serving.kernels.sending import sent
 from workbench.serving.kernels.ssd import drop_read
 from workbench.serving.kernels.ticking import tick
 
@@ -94,9 +109,11 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
         if stop == 0:
             stop = bring_up_all(state, min(now_s, beyond_s))
         if stop == 0:
-            stop = shortage_of_any(state, router, links, models)
+            stop = shortage_of_any(state, router, links, models, 4 * scaled.rows.shape[0])
         if stop == 0:
             stop = shortage_of_logs(state, scaled)
+        if stop == 0:
+            stop = shortage_of_operations(links)
         if stop != 0:
             return stop
         if not now_s < beyond_s:
@@ -113,7 +130,7 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
             right = break_place(state, router, scaled, links, chooser, failing[place[FAILURE]], now_s)
             place[FAILURE] += 1
         elif lands <= now_s:
-            land(state, links, now_s)
+            end_flow(state, scaled, links, now_s)
         elif clock[NEXT_LOAD_S] <= now_s:
             right = complete(state, scaled, router, chooser, now_s)
         elif clock[NEXT_EXPIRY_S] <= now_s:
@@ -141,7 +158,31 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
             right = not somebody or hand_out_all(state, router, links, chooser, models, now_s)
         if not right:
             return BAD_CHOICE
+        if links.counts[UNEVEN] == 1:
+            share_rates(links)
         foresee(state, router, scaled)
+
+
+@inner_kernel
+def shortage_of_operations(links):
+    """`FLOWS_SHORT` if the logs of operations have no room for all that one instant can bring, else 0."""
+    counts = links.counts
+    short = counts[OPS_USED] + counts[INSTANCES] > links.ops.shape[0]
+    short |= counts[HOPS_USED] + counts[HOP_ROOM] > links.hops.shape[0]
+    return FLOWS_SHORT if short else 0
+
+
+@inner_kernel
+def end_flow(state, scaled, links, now_s):
+    """The flow that is due has come, of KV or of weights."""
+    entry = links.counts[NEXT_FLOW]
+    o = np.int64(links.flows[entry, OP])
+    if o < 0:
+        land(state, links, now_s)
+        return
+    drop_flow(links, entry, now_s)
+    links.flows[entry, END_S] = now_s
+    sent(scaled, links, o, now_s)
 
 
 @inner_kernel
@@ -170,10 +211,10 @@ def cool_drained(state, router, scaled, now_s):
 @inner_kernel
 def count_and_line_up(state, router, scaled, models):
     """Those who have left their instances wait to decode, and count as arrivals there."""
-    for line in range(models, 2 * models):
+    for line in range(models, scaled.models.shape[0]):
         scaled.models[line, ARRIVED] -= router.lines[line, WAITING]
     line_up(state, router, models)
-    for line in range(models, 2 * models):
+    for line in range(models, scaled.models.shape[0]):
         scaled.models[line, ARRIVED] += router.lines[line, WAITING]
 
 
@@ -196,4 +237,5 @@ def break_place(state, router, scaled, links, chooser, p, now_s):
         return False
     if scaled.rows[used, ON_SSD] == 1:
         drop_read(scaled, h, used, now_s)
-    return begin_again(state, scaled, router, chooser, m, now_s)
+    lose_weights(scaled, router, links, used, before == STARTING, now_s)
+    return True

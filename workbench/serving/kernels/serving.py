@@ -10,11 +10,12 @@ from workbench.serving.kernels.layout import BAD_CHOICE, FINISHED, PAGE_STEPS, P
 from workbench.serving.kernels.logs import grown, sort_rows, unroll
 from workbench.serving.kernels.prefix_cache import cache_sizes
 from workbench.serving.kernels.roles_events import run_roles
-from workbench.serving.kernels.roles_layout import FLOWS_SHORT, Links, flows_of, links_from
+from workbench.serving.kernels.roles_layout import FLOWS_SHORT, Links, flows_of, grown_links, links_from
 from workbench.serving.kernels.scaled import logged, scaled_from
 from workbench.serving.kernels.scaled_events import PLACES, run_scaled
 from workbench.serving.kernels.scaled_layout import LOGS_SHORT, Scaled
 from workbench.serving.kernels.scaled_roles_events import run_scaled_roles
+from workbench.serving.policy.scalers import CHAINS
 
 
 class Finished(NamedTuple):
@@ -40,6 +41,8 @@ class Finished(NamedTuple):
     cached: np.ndarray
     prefill: np.ndarray
     flows: np.ndarray
+    chains: np.ndarray
+    hops: np.ndarray
 
 
 def serve(
@@ -64,11 +67,13 @@ def serve(
         `Finished`, or None if the chooser chose what was not offered.
     """
     apart = bool((instances.role != layout.COLOCATED).any())
+    linked = apart or (scaling is not None and bool((scaling.source == CHAINS).any()))
     if scaling is not None:
-        models = scaling.bytes.size if apart else max(models, scaling.bytes.size)
+        models = scaling.bytes.size if linked else max(models, scaling.bytes.size)
     state = _state(requests, instances, models, jumps)
-    router = _router(state, 2 * models if apart else models, route)
-    links = links_from(*network[:4]) if apart else None
+    router = _router(state, 2 * models if linked else models, route)
+    host, groups = (None, 0) if scaling is None else (scaling.host, scaling.kind.size)
+    links = links_from(network, host, groups) if linked else None
     scaled = None if scaling is None else scaled_from(scaling, state, links)
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))
@@ -90,7 +95,7 @@ def serve(
         if stop == LOGS_SHORT:
             scaled = scaled._replace(logs=np.ascontiguousarray(grown(scaled.logs.swapaxes(0, 1)).swapaxes(0, 1)))
         elif stop == FLOWS_SHORT:
-            links = links._replace(flows=grown(links.flows), active=grown(links.active))
+            links = grown_links(links)
             scaled = None if scaled is None else scaled._replace(links=links)
         else:
             log = "pages" if stop == PAGES_SHORT else "rows"
@@ -166,6 +171,7 @@ def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finis
     used = int(state.shared[layout.ROWS_USED])
     segments = np.empty((used, 5), np.int64)
     sort_rows(state.rows, used, np.zeros(len(requests) + 1, np.int64), segments)
+    flows, chains, hops = flows_of(links)
     states, loads, ticks = logged(scaled, state, segments)
     whole = {name: requests[:, getattr(layout, name.upper())].astype(np.int64) for name in _WHOLE}
     instants = {name: moments[:, getattr(layout, name.upper())].copy() for name in _INSTANTS}
@@ -182,7 +188,9 @@ def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finis
         states=states,
         loads=loads,
         ticks=ticks,
-        flows=flows_of(links),
+        flows=flows,
+        chains=chains,
+        hops=hops,
     )
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from workbench.errors import UserError
 from workbench.serving.kernels.serving import serve
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import Lowered, Outcome
-from workbench.serving.policy.scalers import MULTICAST
+from workbench.serving.policy.scalers import CHAINS
 
 
 def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bool = True) -> Outcome:
@@ -22,8 +24,9 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         UserError: the chooser named a place that was not offered, or a run that the compiled engine does not know yet.
     """
     lowered = checked(lowered)
-    if lowered.scaling is not None and (lowered.scaling.source > MULTICAST).any():
-        raise UserError("The compiled engine does not send weights over links of KV yet; run it on SimPy.")
+    scaling = lowered.scaling
+    if scaling is not None and (scaling.source == CHAINS).any() and np.isfinite(scaling.piped_s).any():
+        raise UserError("The compiled engine forms no pipelines where other weights come by chains; run it on SimPy.")
     if lowered.scaling is not None and lowered.scaling.live.any():
         raise UserError("The compiled engine does not let instances help while they load yet; run it on SimPy.")
     if lowered.updates.time_s.size:

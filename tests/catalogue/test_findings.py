@@ -45,7 +45,7 @@ def test_counts_add_up(found):
     for by in ("strength", "paper", "experiment"):
         assert found.counts(by)["all"].sum() == len(found.verdicts)
     with pytest.raises(UnknownName, match="strength"):
-        found.counts("strenght")
+        found.counts("strengths")
 
 
 def test_one_reading_is_shown_whole(found):
@@ -56,7 +56,7 @@ def test_one_reading_is_shown_whole(found):
     with pytest.raises(UnknownName, match="differs"):
         found.read("differ")
     with pytest.raises(UnknownName, match="toy"):
-        found.read("differs", "toi")
+        found.read("differs", "toyy")
 
 
 def test_the_figure_shows_every_verdict_and_comparison(found):

@@ -153,7 +153,8 @@ def test_no_catalogue_row_is_missing():
         "lambdascale": "fig1 fig2 fig3 fig5 fig6 fig7 fig8 fig9 fig10 fig11 tab1 block-count reorder packing "
         "warm-start keep-alive mode-switch early-serving paced-multicast streamed-start block-size-sweep slow-link "
         "nccl-honest",
-        "blitzscale": " ".join(f"fig{n}" for n in range(1, 25)) + " tab1 tab2 o1-caching plan-gap redundancy live-cluster",
+        "blitzscale": " ".join(f"fig{n}" for n in range(1, 25))
+        + " tab1 tab2 o1-caching plan-gap redundancy live-cluster",
         "aegaeon": "fig1 fig2 fig3 fig4 " + " ".join(f"fig{n}" for n in range(6, 19)) + " tab1 quota-example load-time "
         "production q-max prefill-split switch-bandwidth admission buffer-cap fairness split",
         "chains": "chain-example compute-profile communication-profile gbp-cr gca dispatchers bounds tuning c-star "

@@ -49,9 +49,10 @@ def by_chance(pool):
 
 @pytest.fixture(scope="module")
 def by_quota(pool):
-    given = [Prompt(model, tuple(range(5, 15)), 80) for model in range(3) for _ in range(2)]
+    kinds = [Kind(shape.model_copy(update={"longest": 512}), seed) for shape, seed in KINDS]
+    given = [Prompt(model, tuple(range(5, 15)), 500) for model in range(3) for _ in range(2)]
     turns = ByQuota(0.75, 0.25, 0.5, rounds=4)
-    return run_turns(KINDS, given, turns, prefetch=False, clock="processor", keep=False, pool=pool)
+    return run_turns(kinds, given, turns, prefetch=False, clock="processor", keep=False, pool=pool)
 
 
 class TestTurns:

@@ -49,14 +49,15 @@ class ByQuota(NamedTuple):
         switches_share: c / (min n Q) that the first measured switches have; with `steps_share` it makes α.
         floor: the least pace.
         rounds: that are run by quotas.
-        warm_rounds, warm_steps: rounds before them, of so many steps a turn, from which times are measured.
+        warm_rounds, warm_steps: rounds before them, of so many steps a turn; times are those of the last two, in which
+            memory is no longer new.
     """
 
     steps_share: float
     switches_share: float
     floor: float
     rounds: int
-    warm_rounds: int = 2
+    warm_rounds: int = 3
     warm_steps: int = 4
 
 
@@ -127,7 +128,7 @@ class Turned(NamedTuple):
         tbt_s, quota_s: that quotas aimed at; NaN by chance.
         slabs: bytes in use and bytes of slabs of each shape at the moment when most slabs were taken, by block bytes.
         left_blocks: KV blocks that are not free at the end.
-        same_bits: for each model whether this machine keeps the bits of invariant arithmetic.
+        same_bits: for each model whether this machine keeps the bits of invariant arithmetic, where logits are kept.
         busy_s, wall_s: processor time and time of the loop of turns.
     """
 

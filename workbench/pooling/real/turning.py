@@ -78,7 +78,7 @@ class _Run:
             quota_s=self.quota_s,
             slabs=host.peak,
             left_blocks=sum(used for used, _ in host.pool.held_bytes().values()),
-            same_bits=[keeps_bits(kind.shape, self.asked.device) for kind in self.asked.kinds],
+            same_bits=[self.asked.keep and keeps_bits(kind.shape, self.asked.device) for kind in self.asked.kinds],
             busy_s=time.process_time() - busy_s,
             wall_s=time.monotonic() - begun_s,
         )

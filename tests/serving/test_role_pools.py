@@ -134,7 +134,7 @@ def watched(lowered):
     return cluster.outcome()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1).map(any_pool))
 def test_nothing_is_lost_where_roles_scale(lowered):
     run = watched(lowered)

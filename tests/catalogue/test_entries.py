@@ -236,7 +236,10 @@ POOLS = {id for id in IDS if id.startswith("aegaeon/")} - {"aegaeon/fig4"}
 """Tried with a simulator of their own, in test_pooling_experiments."""
 LIVE = {f"blitzscale/{name}" for name in ("fig8", "fig9", "fig15", "fig19", "fig21", "redundancy")}
 """Likewise, in test_live_experiments."""
-SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in {*WITHOUT_SECONDS, *POOLS, *LIVE}]
+SHOWDOWN = {id for id in IDS if id.startswith("showdown/")}
+"""Likewise, in test_showdown_experiments."""
+APART = {*WITHOUT_SECONDS, *POOLS, *LIVE, *SHOWDOWN}
+SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in APART]
 
 
 @pytest.mark.parametrize("id", SECONDS)
@@ -302,7 +305,7 @@ def test_each_differs_names_the_assumption_and_a_run_that_moves_it(id):
             assert re.search("inside the band|closes|beyond the band", verdict.reason), verdict
 
 
-@pytest.mark.parametrize("id", [id for id in IDS if not id.startswith(("theory/", "serving/"))])
+@pytest.mark.parametrize("id", [id for id in IDS if not id.startswith(("theory/", "serving/", "showdown/"))])
 def test_it_stands_in_the_papers_catalogue(id):
     assert id in set(published.rows()["experiment"])
 

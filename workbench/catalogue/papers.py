@@ -3,7 +3,7 @@
 import functools
 from importlib import import_module
 
-MODULES = ("lambdascale", "blitzscale", "aegaeon", "chains", "blendserve", "serving", "theory")
+MODULES = ("lambdascale", "blitzscale", "aegaeon", "chains", "blendserve", "serving", "theory", "showdown")
 
 
 @functools.cache

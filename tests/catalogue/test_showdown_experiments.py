@@ -1,0 +1,91 @@
+"""Systems of several papers on one question."""
+
+import sys
+
+import polars as pl
+import pytest
+from quick_runs import alone, tables_of
+
+import workbench as wb
+from workbench.catalogue.showdown import common
+
+BURST = "showdown/burst"
+WEIGHTS = 16_060_522_496
+"""Bytes of Llama 3 8B at two bytes a parameter: 8,030,261,248 parameters."""
+
+
+def test_all_systems_have_one_engine_router_and_autoscaler():
+    made = [common.levelled(name) for name in common.SYSTEMS]
+    for field, value in common.ONE_FOR_ALL.items():
+        assert {repr(getattr(one, field)) for one in made} == {repr(value)}, field
+    assert len({str(one.autoscaler) for one in made}) == 1
+
+
+def test_differences_are_paired_by_seed():
+    """By hand: 1, 3 against 2, 6 differ by 1 and 3: 2 on average; Student's factor for two values is 12.706."""
+    table = pl.DataFrame({"system": ["a", "a", "b", "b"], "seed": [0, 1, 0, 1], "y": [1.0, 3.0, 2.0, 6.0]})
+    row = common.paired(table, ("y",), "a").row(1, named=True)
+    assert (row["mean"], row["difference"]) == (4.0, 2.0)
+    assert row["difference_low"] == pytest.approx(2 - 12.7062, abs=1e-3)
+    assert common.paired(table, ("y",), "a").row(0, named=True)["difference_high"] == 0
+
+
+@pytest.fixture(scope="module")
+def burst():
+    return alone(BURST, "simpy").tables
+
+
+def test_starts_by_hand(burst):
+    """Bytes over 12.8 GB/s of PCIe, 1.25 GB/s of an SSD, 160 GB/s of NVLink and 11.75 GB/s of a card."""
+    rates = {"dram": 12.8e9, "ssd": 1.25e9, "near": 160e9, "chain": 11.75e9}
+    seen = set()
+    for row in burst["starts"].to_dicts():
+        if row["way"] in rates:
+            seen.add(row["way"])
+            assert row["seconds"] == pytest.approx(WEIGHTS / rates[row["way"]], rel=1e-9), row
+    assert seen == set(rates)
+
+
+def test_requests_bytes_and_copies_of_the_burst(burst):
+    rows = {row["system"]: row for row in burst["runs"].to_dicts()}
+    assert list(rows) == list(common.SYSTEMS)
+    for row in rows.values():
+        assert row["done"] == row["requests"] == rows[common.IDEAL]["requests"]
+        assert row["gpu_active_s"] <= row["gpu_allocated_s"]
+        assert row["weight_bytes"] == (0 if row["system"] == common.IDEAL else row["loads"] * WEIGHTS)
+    copies = {name: row["host_copies"] for name, row in rows.items()}
+    assert (copies[common.BLITZ], copies[common.ALLCACHE], copies[common.NCCL], copies[common.IDEAL]) == (1, 4, 0, 0)
+
+
+def test_the_ideal_is_never_beaten_where_all_want_the_same_instances():
+    """By the rule of arrivals no start changes what is asked for, so that starting at once is best."""
+    table = tables_of(BURST, "simpy", rule="rate")["runs"]
+    means = dict(table.select("system", "ttft_mean_s").rows())
+    assert min(means, key=means.get) == common.IDEAL
+    assert means[common.BLITZ] < means[common.ALLCACHE] < means[common.SLLM]
+
+
+def test_the_burst_comes_from_the_simulator(burst, monkeypatch):
+    """A simulator whose first tokens come an hour later shows in TTFT."""
+    module = sys.modules["workbench.serving.simulated.run"]
+    true = module.simulate
+
+    def later(lowered, *rest):
+        run = true(lowered, *rest)
+        return run._replace(first_token_s=run.first_token_s + 3600.0, finish_s=run.finish_s + 3600.0)
+
+    monkeypatch.setattr(module, "simulate", later)
+    monkeypatch.setattr(common, "SYSTEMS", {"ideal": "ideal"})
+    monkeypatch.setattr(sys.modules["workbench.catalogue.showdown.burst"], "SYSTEMS", {"ideal": "ideal"})
+    after = tables_of(BURST, "simpy")["runs"].row(0, named=True)
+    assert after["ttft_mean_s"] == pytest.approx(burst["runs"]["ttft_mean_s"][0] + 3600)
+
+
+def test_the_compiled_engine_leaves_out_what_it_cannot_run():
+    assert not common.answers("compiled", common.BLITZ)
+    assert all(common.answers("simpy", name) for name in common.SYSTEMS)
+
+
+def test_the_pages_of_the_showdown_are_browsed():
+    ids = wb.experiments().filter(pl.col("id").str.starts_with("showdown/"))["id"].to_list()
+    assert BURST in ids

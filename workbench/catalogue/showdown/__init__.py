@@ -1,0 +1,6 @@
+"""Systems of several papers on one question: same requests, cluster, engine and seeds. One module an experiment."""
+
+from importlib import import_module
+
+for _name in ("burst",):
+    import_module(f"{__name__}.{_name}")

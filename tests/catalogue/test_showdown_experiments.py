@@ -89,3 +89,46 @@ def test_the_compiled_engine_leaves_out_what_it_cannot_run():
 def test_the_pages_of_the_showdown_are_browsed():
     ids = wb.experiments().filter(pl.col("id").str.starts_with("showdown/"))["id"].to_list()
     assert BURST in ids
+
+
+SAVINGS = "showdown/savings"
+
+
+def test_savings_break_even_by_hand():
+    """35,064 USD over four years of 8,766 hours are 1 USD/h; 1 kW at 0.1 USD/kWh is 0.1 USD/h at work, idle 0.02."""
+    money = {"price": 35_064.0, "life_years": 4.0, "busy_w": 1000.0, "idle_w": 200.0, "overhead": 1.0}
+    money |= {"usd_per_kwh": 0.1, "rent": 2.0, "tokens_per_gpu_s": 1000.0}
+    fleet = {"models": 2, "calm": 1, "peak": 3, "burst_share": 0.5, "spare_hosts": 1, "host_gpus": 4}
+    tables = tables_of(SAVINGS, "analytic", correlation=1.0, short_share=0.2, **money, **fleet)
+    row = tables["saved"].filter(pl.col("correlation") == 1).row(0, named=True)
+    # Half of the time 2 GPUs are needed, half of it 6: 4 on average; with too few in a fifth of it at most, 6 and 4
+    # spare ones are bought, as for all peaks.
+    assert row["gpu_s_per_hour"] == pytest.approx(4 * 3600)
+    assert (row["gpus_to_buy"], row["gpus_saved"], row["time_saved"]) == (10, 0.0, pytest.approx(1 / 3))
+    assert row["break_even"] == pytest.approx((1 + 0.02) / (2 - 0.1 + 0.02))
+    paid = dict(tables["paid"].filter(pl.col("correlation") == 1).select("way", "usd_per_hour").rows())
+    assert list(paid.values()) == pytest.approx([10 + 4 * 0.1 + 6 * 0.02] * 2 + [8.0])
+    million = tables["paid"].filter(pl.col("correlation") == 1)["usd_per_million"][2]
+    assert million == pytest.approx(8.0 / 14.4)
+
+
+def test_gpus_to_buy_are_counted_out_for_independent_bursts():
+    """Three models, a tenth of the time in bursts: none in 0.729, one at most in 0.972, two at most in 0.999 of it."""
+    fleet = {"models": 3, "calm": 0, "peak": 5, "burst_share": 0.1, "spare_hosts": 0}
+    for short, want in ((0.1, 5), (0.02, 10), (0.0005, 15)):
+        table = tables_of(SAVINGS, "analytic", short_share=short, **fleet)["saved"]
+        assert table.filter(pl.col("correlation") == 0)["gpus_to_buy"][0] == want
+
+
+def test_correlation_takes_gpus_and_leaves_gpu_time():
+    table = tables_of(SAVINGS, "analytic")["saved"].sort("correlation")
+    assert table["time_saved"].n_unique() == 1
+    assert table["gpus_saved"].is_sorted(descending=True)
+    assert table["gpus_saved"][-1] == 0
+
+
+def test_simulated_savings_come_from_the_coins():
+    """Long throws agree with the formula; a fleet that is always in bursts needs all of its peaks."""
+    table = tables_of(SAVINGS, "simpy", burst_share=0.95, models=1, calm=0, peak=2, spare_hosts=0)["saved"]
+    assert table["gpus_to_buy"].to_list() == [2] * len(table)
+    assert table["gpu_s_per_hour"].to_list() == pytest.approx([0.95 * 2 * 3600] * len(table), rel=0.03)

@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("burst",):
+for _name in ("burst", "savings"):
     import_module(f"{__name__}.{_name}")

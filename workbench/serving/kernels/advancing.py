@@ -71,7 +71,7 @@ def advance(state, j, to_s):
                 jump(state, j, to_s)
                 if not times[BOUNDARY] < to_s:
                     break
-            if one[HOLDS] == 1 and one[STEP_FINISHES] == 1:
+            if one[HOLDS] == 1 and one[STEP_FINISHES] > 0:
                 break
             short = shortage(state, one, one[RUNNING])
             if short != 0:

@@ -23,6 +23,7 @@ from workbench.serving.kernels.layout import (
 from workbench.serving.kernels.routing import hand_out
 from workbench.serving.kernels.rows import become_warm, is_loading, is_source
 from workbench.serving.kernels.scaled_layout import (
+    ASSISTS_USED,
     DRAINING,
     FORMS_S,
     KEEP_S,
@@ -119,5 +120,6 @@ def shortage_of_any(state, scaled):
         scaled.counts[STATES_USED] + 8 * n > room
         or scaled.counts[LOADS_USED] + 2 * n > room
         or scaled.counts[TICKS_USED] + scaled.models.shape[0] > room
+        or scaled.counts[ASSISTS_USED] + n > room
     )
     return LOGS_SHORT if short else 0

@@ -64,7 +64,8 @@ FREE, ASKING, PEAK = 34, 35, 36
 ITERATION, PAGE, FIRST_PAGE, PLACE = 37, 38, 39, 40
 """Steps completed; the page of the log in use, the first one, and the place within the page."""
 STEP_DECODES, STEP_PREFILLS, STEP_BUDGET, STEP_FINISHES = 41, 42, 43, 44
-"""Of the step in progress: whether requests decode, how many prefill, with what budget, whether somebody finishes."""
+"""Of the step in progress: whether requests decode, how many prefill, with what budget; 1 if somebody finishes, 2 if
+nobody does and it is not to end unseen."""
 DECODED = 45
 """Whether requests decoded in the last step."""
 BROKEN = 46

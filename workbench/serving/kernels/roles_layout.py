@@ -17,10 +17,11 @@ begin in `hops`, and how many there are. These have no request and no target, an
 FLOW_SIZE = 12
 
 # One operation by which weights come from rows or hosts that are named; int64.
-NUMBER, GROUP, KIND, SENDERS_AT, SENDERS, MEMBERS, LOADING, FLOWING = range(8)
+NUMBER, GROUP, KIND, SENDERS_AT, SENDERS, MEMBERS, LOADING, FLOWING, FIRST_FLOW = range(9)
 """Its number among all operations, for which group, its kind, where its senders begin in `hops`, how many there are,
-how many rows follow them there; how many of these load still, and how many flows are on their way."""
-OPERATION_SIZE = 8
+how many rows follow them there; how many of these load still, how many flows are on their way, and the first of them in
+the log."""
+OPERATION_SIZE = 9
 ENDED, NEAR, CHAIN, RING = np.arange(4)
 """What `KIND` holds."""
 # One entry of `hops`: a sender and whether it is a row that is read still; a row and its position in the operation;
@@ -55,7 +56,7 @@ class Links(NamedTuple):
         crowd: int64[2 N + H] scratch, flows of each port that have no rate yet.
         kv_bytes: float64[M], bytes of a token of each model.
         counts, clock: int64[9], float64[3].
-        ops, hops: int64[O, 8], int64[E, 2]; None where all are there from the start.
+        ops, hops: int64[O, 9], int64[E, 2]; None where all are there from the start.
     """
 
     flows: np.ndarray

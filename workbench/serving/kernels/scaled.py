@@ -23,6 +23,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     n, m, hosts, groups = place.size, size.size, rate.size, kind.size
     rows = np.zeros((n, at.ROW_SIZE), np.int64)
     rows[:, at.PLACE_OF], rows[:, at.HOST_OF], rows[:, at.ROW_STATE] = place, host, start_state
+    rows[:, at.HELPED] = -1
     rows[:, at.OPERATION], rows[:, at.MODEL_OF] = -1, state.instances[:, layout.MODEL] % m
     rows[:, at.ROLE_OF] = state.instances[:, layout.ROLE]
     times = np.full((n, at.ROW_TIMES_SIZE), np.inf)
@@ -40,10 +41,14 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
         models[:, column] = values
     models[:, at.MEMORY_FIRST], models[:, at.HOSTS_SEND] = scaling.memory_first, scaling.hosts_send
     models[:, at.MOST_CHAINS], models[:, at.DECODE_FIRST] = scaling.chains, scaling.decode_first
+    models[:, at.LIVE], models[:, at.LAYERS] = scaling.live, scaling.layers
     roles = groups // m
     reals = np.column_stack(
-        [control_s, fixed_s, np.tile(size, roles), np.tile(ttl_s, roles), keep_s, scaling.lag_s, scaling.near_s, par]
-    )
+        [
+            control_s, fixed_s, np.tile(size, roles), np.tile(ttl_s, roles), keep_s,
+            scaling.lag_s, scaling.near_s, scaling.activation_s, par,
+        ]
+    )  # fmt: skip
     counts = np.zeros(at.COUNTS_SIZE, np.int64)
     counts[at.TICK], counts[at.TICKING] = 1, 1
     counts[at.SCRAPE] = scrape
@@ -71,7 +76,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
             scaling.switch_whole,
         ),
         samples=np.zeros((max(scrape + 1, up_ticks.max(), down_ticks.max()), groups, at.SAMPLE_SIZE), np.int64),
-        counts=counts, clock=clock, lists=lists, logs=np.empty((3, 16 * n + groups + 256, at.LOADS_SIZE)),
+        counts=counts, clock=clock, lists=lists, logs=np.empty((4, 16 * n + groups + 256, at.LOADS_SIZE)),
         links=links,
     )  # fmt: skip
     for h in range(hosts):
@@ -88,21 +93,22 @@ def _multicast(copied_s: np.ndarray, piped_s: np.ndarray, piped_with: np.ndarray
     return np.stack([ready_s, np.where(forms, piped_s, np.inf), np.where(forms, piped_with, -1)], axis=-1)
 
 
-def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The three tables that `workbench.serving.model.Outcome` has of a cluster that changes its size; empty without.
+def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The four tables that `workbench.serving.model.Outcome` has of a cluster that changes its size; empty without.
 
     Parameters:
         scaled, state: after the run.
         segments: int64[k, 5] of the outcome.
     """
     if scaled is None:
-        return np.empty((0, at.STATES_SIZE)), np.empty((0, at.LOADS_SIZE)), np.empty((0, at.TICKS_SIZE))
-    states, loads, ticks = (
+        return tuple(np.empty((0, size)) for size in (at.STATES_SIZE, at.LOADS_SIZE, at.TICKS_SIZE, at.ASSISTS_SIZE))
+    states, loads, ticks, assists = (
         scaled.logs[log, : scaled.counts[used], :columns].copy()
         for log, used, columns in (
             (at.STATES, at.STATES_USED, at.STATES_SIZE),
             (at.LOADS, at.LOADS_USED, at.LOADS_SIZE),
             (at.TICKS, at.TICKS_USED, at.TICKS_SIZE),
+            (at.ASSISTS, at.ASSISTS_USED, at.ASSISTS_SIZE),
         )
     )
     first = segments[segments[:, 1] == 0]
@@ -112,7 +118,7 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
     done = state.requests[:, layout.STATUS] == layout.DONE
     finish_load = _load_before(loads, state.requests[done, layout.INSTANCE], state.moments[done, layout.FINISH_S])
     np.add.at(loads[:, 7], finish_load[finish_load >= 0], 1)
-    return states, loads, ticks
+    return states, loads, ticks, assists
 
 
 def _load_before(loads: np.ndarray, row: np.ndarray, time_s: np.ndarray) -> np.ndarray:

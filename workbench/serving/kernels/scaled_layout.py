@@ -23,7 +23,9 @@ OPERATION_AT, POSITION = 12, 13
 """Of its last load, if its senders are named: the row of `Links.ops`, and its position in that operation, from 0."""
 USES = 14
 """How many of these operations read it."""
-ROW_SIZE = 15
+HELPED, HELPS = 15, 16
+"""The entry of the log about the step that another helps with, -1 for none; how many steps it helps with."""
+ROW_SIZE = 17
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
@@ -50,10 +52,10 @@ infinity where they never leave."""
 
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
-MOST_CHAINS, DECODE_FIRST = 10, 11
-MODEL_SIZE = 12
-CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, PAR = range(8)
-MODEL_REALS_SIZE = 15
+MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS = 10, 11, 12, 13
+MODEL_SIZE = 14
+CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, ACTIVATION_S, PAR = range(9)
+MODEL_REALS_SIZE = 16
 
 # What a decision sees of a model, or of one role of it.
 S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED, S_STORED = range(6)
@@ -63,9 +65,10 @@ SAMPLE_SIZE = 7
 
 # What all share; int64 and float64.
 TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_USED, DRAINING_ROWS, SCRAPE = range(10)
+ASSISTS_USED = 10
 """Number of the next tick, whether there is one, how many in a row could change nothing, after how many ticks end;
 operations so far; entries of the logs; rows that drain; how many ticks old the samples are that decisions see."""
-COUNTS_SIZE = 10
+COUNTS_SIZE = 11
 TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(6)
 """Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event; when
 the next member of a pipeline is ready."""
@@ -84,8 +87,8 @@ rows or hosts chosen to send, or rows that a flow passes."""
 LISTS = 8
 
 # The logs, with as many columns as the tables of `Outcome`.
-STATES, LOADS, TICKS = 0, 1, 2
-STATES_SIZE, LOADS_SIZE, TICKS_SIZE = 3, 9, 4
+STATES, LOADS, TICKS, ASSISTS = 0, 1, 2, 3
+STATES_SIZE, LOADS_SIZE, TICKS_SIZE, ASSISTS_SIZE = 3, 9, 4, 6
 
 LOGS_SHORT = 4
 """What the event loop says, beside the codes of `layout`, when the logs here are too short."""
@@ -95,14 +98,14 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 15], float64[N, 16].
+        rows, times: int64[N, 17], float64[N, 16].
         hosts: float64[H, 5 + M].
-        models, reals: int64[M, 12], float64[M, 15].
+        models, reals: int64[M, 14], float64[M, 16].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
-        counts, clock: int64[10], float64[6].
+        counts, clock: int64[11], float64[6].
         lists: int64[8, L], whole numbers by place, host or row.
-        logs: float64[3, L, 9], `STATES`, `LOADS` and `TICKS`, of which each has its number of columns.
+        logs: float64[4, L, 9], `STATES`, `LOADS`, `TICKS` and `ASSISTS`, of which each has its number of columns.
         links: the network between instances with roles of their own; None where there are none.
     """
 

@@ -13,6 +13,7 @@ from workbench.serving.kernels.breaking import recover
 from workbench.serving.kernels.events import log_rest
 from workbench.serving.kernels.flows import drop_flow, share_rates
 from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
+from workbench.serving.kernels.helping import end_help, end_helps, watch_helped
 from workbench.serving.kernels.host_cache import make_room
 from workbench.serving.kernels.layout import (
     ARRIVAL_S,
@@ -37,7 +38,6 @@ from workbench.serving.kernels.roles_events import (
     fits_both,
     mark_watched,
     shortage_of_any,
-    watch,
 )
 from workbench.serving.kernels.roles_layout import (
     END_S,
@@ -105,7 +105,7 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
         hold_draining(state, scaled)
         alone = min(clock[NEXT_LOAD_S], clock[NEXT_EXPIRY_S], clock[NEXT_DRAINED_S])
         outside_s = max(min(min(arrives, fails, returns), min(ticks, lands, alone)), clock[LAST_S])
-        stop, now_s = watch(state, min(outside_s, beyond_s))
+        stop, now_s = watch_helped(state, scaled, router, links, min(outside_s, beyond_s))
         if stop == 0:
             stop = bring_up_all(state, min(now_s, beyond_s))
         if stop == 0:
@@ -152,6 +152,7 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
             if right:
                 continue
         else:
+            end_helps(state, scaled, now_s)
             somebody = end_steps(state, now_s)
             cool_drained(state, router, scaled, now_s)
             count_and_line_up(state, router, scaled, models)
@@ -232,6 +233,7 @@ def break_place(state, router, scaled, links, chooser, p, now_s):
         return True
     m = scaled.rows[used, MODEL_OF]
     if before in (UP_STATE, DRAINING):
+        end_help(scaled, used, np.nan)
         lose(state, router, links, used, m, models, now_s)
     if not hand_out_model(state, router, links, chooser, m, models, now_s):
         return False

@@ -9,8 +9,10 @@ from workbench.serving.kernels.layout import PREFILLS
 from workbench.serving.kernels.roles_layout import (
     CHAIN,
     ENDED,
+    FIRST_FLOW,
     FIRST_OP,
     FLOWING,
+    FLOWS_USED,
     GROUP,
     HOP_AT,
     HOPS,
@@ -125,6 +127,7 @@ def _open(scaled, links, m, kind):
     op = links.ops[o]
     op[NUMBER], op[GROUP], op[KIND], op[SENDERS_AT] = scaled.counts[OPERATIONS], m, kind, links.counts[HOPS_USED]
     op[SENDERS] = op[MEMBERS] = op[LOADING] = op[FLOWING] = 0
+    op[FIRST_FLOW] = links.counts[FLOWS_USED]
     return o
 
 

@@ -43,6 +43,7 @@ class Finished(NamedTuple):
     flows: np.ndarray
     chains: np.ndarray
     hops: np.ndarray
+    assists: np.ndarray
 
 
 def serve(
@@ -172,7 +173,7 @@ def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finis
     segments = np.empty((used, 5), np.int64)
     sort_rows(state.rows, used, np.zeros(len(requests) + 1, np.int64), segments)
     flows, chains, hops = flows_of(links)
-    states, loads, ticks = logged(scaled, state, segments)
+    states, loads, ticks, assists = logged(scaled, state, segments)
     whole = {name: requests[:, getattr(layout, name.upper())].astype(np.int64) for name in _WHOLE}
     instants = {name: moments[:, getattr(layout, name.upper())].copy() for name in _INSTANTS}
     return Finished(
@@ -191,6 +192,7 @@ def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finis
         flows=flows,
         chains=chains,
         hops=hops,
+        assists=assists,
     )
 
 

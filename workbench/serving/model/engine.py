@@ -27,8 +27,6 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
     scaling = lowered.scaling
     if scaling is not None and (scaling.source == CHAINS).any() and np.isfinite(scaling.piped_s).any():
         raise UserError("The compiled engine forms no pipelines where other weights come by chains; run it on SimPy.")
-    if lowered.scaling is not None and lowered.scaling.live.any():
-        raise UserError("The compiled engine does not let instances help while they load yet; run it on SimPy.")
     if lowered.updates.time_s.size:
         raise UserError("The compiled engine does not know new versions of weights yet; run it on SimPy.")
     if lowered.outages.time_s.size or (lowered.scaling is not None and lowered.scaling.stale_s):

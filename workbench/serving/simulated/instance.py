@@ -160,7 +160,7 @@ class Instance:
                 if self._end(self.step):
                     self.router.call()
                     self._tell_if_emptied()
-                joinable = self.awaits_others or bool(line)
+                joinable = self.awaits_others or self.helping is not None or bool(line)
 
     def _tell_if_emptied(self) -> None:
         """Somebody has gone from here."""

@@ -132,3 +132,35 @@ def test_simulated_savings_come_from_the_coins():
     table = tables_of(SAVINGS, "simpy", burst_share=0.95, models=1, calm=0, peak=2, spare_hosts=0)["saved"]
     assert table["gpus_to_buy"].to_list() == [2] * len(table)
     assert table["gpu_s_per_hour"].to_list() == pytest.approx([0.95 * 2 * 3600] * len(table), rel=0.03)
+
+
+POOL = "showdown/pool"
+
+
+@pytest.fixture(scope="module")
+def pools_run():
+    return alone(POOL, "compiled").tables["pools"]
+
+
+def test_requests_to_pools_are_conserved_and_the_same_for_all(pools_run):
+    for row in pools_run.to_dicts():
+        assert row["done"] + row["rejected"] + row["failed"] == row["arrived"], row
+        assert row["gpu_active_s"] <= row["gpu_allocated_s"]
+    assert (pools_run.group_by("models").agg(pl.col("arrived").n_unique())["arrived"] == 1).all()
+
+
+def test_dedicated_gpus_keep_most_promises_and_cost_most(pools_run):
+    for (count,), part in pools_run.group_by("models"):
+        rows = {row["system"]: row for row in part.to_dicts()}
+        assert rows["dedicated"]["attainment"] == part["attainment"].max()
+        assert rows["dedicated"]["gpus"] == count
+        assert rows["dedicated"]["switches"] == rows["MuxServe"]["switches"] == 0
+        assert rows["Aegaeon"]["gpus"] == rows["ServerlessLLM"]["gpus"] == 16
+
+
+def test_active_models_by_hand(monkeypatch):
+    """Equal models that a request keeps for 2 s: of 8 asked every 10 s each, 8 (1 - exp(-0.2)) are active."""
+    module = sys.modules["workbench.catalogue.showdown.pool"]
+    monkeypatch.setattr(module, "alone_s", lambda models, trace: [2.0] * len(models))
+    table = tables_of(POOL, "analytic", tail=0.0, rate_per_s=0.1, most=8)["active"]
+    assert table.filter(pl.col("models") == 8)["mean_active"][0] == pytest.approx(8 * (1 - 2.718281828**-0.2))

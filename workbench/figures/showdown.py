@@ -1,5 +1,7 @@
 """Systems of several papers on one question (showdown)."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
@@ -25,9 +27,11 @@ def of_measure(outcome: Outcome, measure: str) -> dict[str, dict]:
     return {row["system"]: row for row in table.filter(pl.col("backend") == backend).to_dicts()}
 
 
-def pareto(outcome: Outcome, x: str, y: str, titles: tuple[str, str]) -> Painter:
-    """Systems as points with intervals: differences from the ideal on the same seeds."""
-    palette = Palette(tuple(SYSTEMS))
+def pareto(
+    outcome: Outcome, x: str, y: str, titles: tuple[str, str], systems: Sequence[str] = tuple(SYSTEMS)
+) -> Painter:
+    """Systems as points with intervals: differences from one of them on the same seeds."""
+    palette = Palette(systems)
 
     def paint(made: Canvas, row: int) -> None:
         across, up = of_measure(outcome, x), of_measure(outcome, y)

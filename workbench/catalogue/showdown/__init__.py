@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("burst", "savings"):
+for _name in ("burst", "savings", "pool"):
     import_module(f"{__name__}.{_name}")

@@ -1,0 +1,52 @@
+"""Pools of rarely asked models (showdown/pool, showdown/pool-multicast)."""
+
+import polars as pl
+
+from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.showdown.pool import SYSTEMS as POOLED
+from workbench.figures.base import GREY, Palette, curve
+from workbench.figures.canvas import Canvas
+from workbench.figures.panels import Painter, stack
+from workbench.figures.showdown import pareto
+
+SYSTEMS = tuple(POOLED)
+
+
+def lines(outcome: Outcome, by: str, title: str) -> Painter:
+    """Attainment by number of models, means over seeds, a line for each system or source."""
+    table = (
+        outcome.tables["pools"].group_by("backend", by, "models", maintain_order=True).agg(pl.col("attainment").mean())
+    )
+    palette = Palette(SYSTEMS if by == "system" else ())
+
+    def paint(made: Canvas, row: int) -> None:
+        for name in table[by].unique(maintain_order=True):
+            made.add(*curve(table.filter(pl.col(by) == name), "models", "attainment", name, palette), row=row)
+        made.line(y=0.9, row=row, color=GREY, dash="dot", width=1)
+        made.x(row, title="models").y(row, title=title, tickformat=".0%")
+
+    return paint
+
+
+def pool(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Attainment by models, what the most of them cost in GPU time, and how many are active."""
+
+    def active(made: Canvas, row: int) -> None:
+        table, palette = outcome.tables["active"], Palette()
+        made.add(*curve(table, "models", "mean_active", "active models", palette), row=row)
+        some = table.drop_nulls("most")
+        made.add(*curve(some, "models", "most", "active in 1 % of time", palette), row=row)
+        made.x(row, title="models").y(row, title="models", rangemode="tozero")
+
+    painters = {}
+    if "pools" in outcome.tables:
+        titles = ("GPU-seconds more than dedicated", "attainment more")
+        painters = {
+            "attainment": ("Promise kept, by the paper's definition", lines(outcome, "system", "kept")),
+            "pareto": (
+                "With most models: paired differences from dedicated GPUs (95 %)",
+                pareto(outcome, "gpu_allocated_s", "attainment", titles, SYSTEMS),
+            ),
+        }
+    painters["active"] = ("Models that are active", active)
+    return stack("Who pools the long tail?", painters, panel if panel in painters else None)

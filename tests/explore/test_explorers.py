@@ -9,12 +9,9 @@ import pytest
 
 from workbench.catalogue import running, spec
 from workbench.catalogue.context import Stopped
-from workbench.errors import UnknownName
-from workbench.explore.browser import Browser
 from workbench.explore.controls import Control
 from workbench.explore.explorer import Explorer
 from workbench.explore.live import guard
-from workbench.explore.turns import real_turn
 from workbench.figures.base import BUTTONS
 from workbench.figures.text import escape
 
@@ -136,29 +133,6 @@ def test_stop_ends_a_run_and_says_so(monkeypatch):
     assert "Stopped" in explorer._status.value
     assert explorer._message.value == ""
     assert explorer._stop_button.disabled
-
-
-@pytest.fixture
-def held_run(monkeypatch):
-    """Simulations that go on until released; the formula answers as ever. `deaf` ones do not notice a Stop."""
-
-    class Held:
-        started, release, deaf = threading.Event(), threading.Event(), False
-
-    real = running.run
-
-    def run(entry, values, *, backends, stop=None, progress=None):
-        if "simpy" not in backends:
-            return real(entry, values, backends=backends)
-        Held.started.set()
-        assert Held.release.wait(30)
-        if stop.is_set() and not Held.deaf:
-            raise Stopped("Stopped before it was finished.")
-        progress("nearly done")
-        return real(entry, values, backends=backends, progress=progress)
-
-    monkeypatch.setattr(running, "run", run)
-    return Held
 
 
 def simulation_drawn(explorer):
@@ -333,107 +307,6 @@ def test_all_kinds_of_controls_are_met():
     parameters = [parameter for id in IDS for parameter in spec.find(id).parameters]
     assert {parameter.kind for parameter in parameters} == {int, float, bool, str}
     assert {parameter.many for parameter in parameters} == {True, False}
-
-
-def test_browsing_a_paper_shows_what_is_there_and_why_the_rest_is_not():
-    browser = Browser("blitzscale")
-    missing = next(value for label, value in browser.select.options if label.startswith("○ Fig 17"))
-    browser.select.value = missing
-    assert "no entry in this version" in browser._place.children[0].value
-    browser = Browser("lambdascale")
-    labels = [label for label, _ in browser.select.options]
-    assert any(label.startswith("● Fig 5") for label in labels)
-    table1 = next(value for label, value in browser.select.options if "Tab 1" in label)
-    browser.select.value = table1
-    assert "no entry" not in browser._place.children[0].value
-    assert browser._message.value == ""
-
-
-def pick(browser, label):
-    browser.select.value = next(value for text, value in browser.select.options if label in text)
-
-
-def test_browsing_back_and_forth_keeps_as_many_widgets_and_stops_what_ran(held_run):
-    from ipywidgets.widgets.widget import _instances
-
-    browser = Browser("blitzscale")
-    for label in ("Fig 13", "Fig 9"):
-        pick(browser, label)
-    count = len(_instances)  # of figure 9, and of figure 13, which goes at the next pick
-    pick(browser, "Fig 17")
-    assert len(_instances) < count
-    for label in ("Fig 13", "Fig 9"):
-        pick(browser, label)
-    assert len(_instances) == count
-    explorer = browser._shown
-    explorer.buttons["simpy"].click()
-    assert held_run.started.wait(30)
-    pick(browser, "Fig 17")
-    held_run.release.set()
-    explorer.wait(30)
-    assert not simulation_drawn(explorer)
-    assert "no entry in this version" in browser._place.children[0].value
-
-
-def test_two_real_runs_never_overlap_and_the_second_says_that_it_waits():
-    said, order, first_is_on, second_waits = [], [], threading.Event(), threading.Event()
-
-    def first():
-        with real_turn(threading.Event(), said.append):
-            first_is_on.set()
-            assert second_waits.wait(30)
-            order.append("first ends")
-
-    def tell(text):
-        said.append(text)
-        second_waits.set()
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    assert first_is_on.wait(30)
-    with real_turn(threading.Event(), tell):
-        order.append("second begins")
-    thread.join(30)
-    assert said == ["waiting for the other real run"]
-    assert order == ["first ends", "second begins"]
-
-
-def test_a_waiting_real_run_can_be_stopped():
-    stop = threading.Event()
-    with real_turn(threading.Event(), lambda _: None), pytest.raises(Stopped), real_turn(stop, lambda _: stop.set()):
-        pytest.fail("two real runs at once")
-    with pytest.raises(Stopped), real_turn(stop, lambda _: None):
-        pytest.fail("it was stopped before it began")
-    with real_turn(threading.Event(), lambda _: None):
-        pass
-
-
-def test_a_real_run_of_an_explorer_waits_for_its_turn(monkeypatch):
-    explorer = explore("lambdascale/paced-multicast")
-    real = running.run
-
-    def run(entry, values, *, backends, stop=None, progress=None):
-        ran.append(backends)
-        return real(entry, values, backends=[name for name in backends if name != "torch"])
-
-    ran = []
-    monkeypatch.setattr(running, "run", run)
-    with real_turn(threading.Event(), lambda _: None):
-        explorer.buttons["torch"].click()
-        for _ in range(3000):
-            if "waiting for the other real run" in explorer._status.value:
-                break
-            explorer.wait(0.01)
-        assert "waiting for the other real run" in explorer._status.value
-        assert ran == []
-    explorer.wait(30)
-    assert [backends[-1] for backends in ran] == ["torch"]
-
-
-@pytest.mark.parametrize("paper", [3, None, ["lambdascale"]])
-def test_a_paper_that_is_no_name_is_refused_in_one_sentence(paper):
-    with pytest.raises(UnknownName, match=r"There is no paper named"):
-        Browser(paper)
 
 
 @pytest.mark.parametrize("id", ["theory/multicast", "blitzscale/fig14", "lambdascale/reorder"])

@@ -1,0 +1,171 @@
+"""BlitzScale's evaluation: what is told of runs, and what holds in each of them."""
+
+import numpy as np
+import polars as pl
+import pytest
+from operating_cases import SECOND, quarters, table
+from quick_runs import alone, tables_of
+
+import workbench as wb
+from workbench.catalogue.blitzscale import evaluating
+from workbench.catalogue.blitzscale.evaluating import (
+    BLITZ,
+    CACHED,
+    CODE,
+    CONV,
+    DOWN,
+    FULL,
+    HALF,
+    MULTICAST,
+    NETWORK,
+    PROMISES,
+    SLLM,
+    UP,
+    Served,
+    largest,
+    made,
+    prepared,
+    serve,
+    trace_of,
+)
+from workbench.catalogue.blitzscale.telling import TBT, TTFT, latencies, told, violated, weight_shares
+from workbench.catalogue.context import Context
+from workbench.operating import System
+from workbench.serving.policy.scalers import TIERS_BY_NUMBER
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Every system on a window of AzureConv, or of its stand-in."""
+    context = Context("simpy", "quick", 0)
+    hosts, trace = prepared(context, CONV, 0.5, PROMISES, 60.0)
+    return {name: serve(context, CONV, hosts, name, trace) for name in (BLITZ, MULTICAST, NETWORK, SLLM, CACHED, FULL)}
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Two prompts at once, and an instance that is detected at 1 s and alone at 3 s (see test_roles_apart)."""
+    system = System(
+        name="apart", roles="apart", provisioning="least", path="chains", autoscaler="concurrency:requests=1",
+        near=False, keep_s=0.0,
+    )  # fmt: skip
+    run = wb.simulate(
+        system, cluster=quarters(), models="llama-3-8b", step=SECOND, kv_tokens=4096, backend="simpy",
+        trace=table((0.0, 8, 4), (0.0, 8, 4)), deployment=wb.deployment(prefill=(1, 2), decode=(1, 1)),
+    )  # fmt: skip
+    return Served(CONV, "apart", run)
+
+
+def test_times_of_a_start_by_hand(counted):
+    row = told([counted])["totals"].row(0, named=True)
+    assert (row["starts"], row["detected_s"], row["alone_s"]) == (1.0, 0.0, 2.0)
+    assert row["extra_s"] <= row["alone_s"]
+
+
+def test_gaps_are_those_between_tokens(counted):
+    """Eight tokens of two requests make six gaps; each is as the tokens' own times say."""
+    tokens = counted.run.token_times().sort("request_id", "token")
+    gaps = tokens.select(pl.col("time_s").diff().over("request_id")).drop_nulls()["time_s"]
+    assert sorted(latencies(counted)[TBT]) == pytest.approx(sorted(gaps))
+    assert len(gaps) == 6
+
+
+def test_five_times_the_average_by_hand(counted):
+    """No latency of two is above five times the mean of both; against a run in which all is quick, each is."""
+    assert violated(counted, counted) == 0.0
+    quick = counted.run.requests.with_columns(pl.col("arrival_s") + (pl.col("first_token_s") - 1e-3))
+    other = counted.run.model_copy()
+    other.__dict__["requests"] = quick
+    assert violated(counted, Served(CONV, "quick", other)) == 1.0
+
+
+def test_gpu_time_is_the_integral_of_what_is_held(served):
+    for one in served.values():
+        held = one.run.allocation.group_by("time_s").agg(pl.col("gpus_allocated").sum()).sort("time_s")
+        seconds = np.diff(held["time_s"].to_numpy())
+        assert one.run.gpu_allocated_s == pytest.approx(float((held["gpus_allocated"][:-1] * seconds).sum()), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [BLITZ, MULTICAST])
+def test_no_instance_that_computes_prompts_sends_weights_while_one_decodes(served, name):
+    """Instances that decode are there all the time in these runs, so that no other row is ever a source."""
+    run = served[name].run
+    roles = np.array([run.scenario.groups[group].role for group in run.scenario.row_groups])
+    sources = run.served.outcome.chains[:, 4].astype(np.int64)
+    assert sources.size
+    instances = sources[sources < roles.size]
+    assert set(roles[instances]) <= {"decode"}
+
+
+@pytest.mark.parametrize("name", [BLITZ, MULTICAST, NETWORK])
+def test_hosts_keep_one_copy_of_a_model_together(served, name):
+    """Whatever leaves a host's memory leaves that of the first one, and nothing is read from an SSD."""
+    run = served[name].run
+    sources = run.served.outcome.chains[:, 4].astype(np.int64)
+    assert set(sources[sources >= len(run.scenario.row_groups)]) <= {len(run.scenario.row_groups)}
+    loads = run.served.outcome.loads
+    tiers = [TIERS_BY_NUMBER[int(tier)] for tier in loads[:, 3]]
+    hosts = run.served.lowered.scaling.host[loads[:, 2].astype(np.int64)]
+    assert {int(host) for host, tier in zip(hosts, tiers, strict=True) if tier == "dram"} <= {0}
+    assert "ssd" not in tiers
+    weights = run.scenario.groups[0].start_up.weights
+    assert (weights.pinned, run.scenario.pool.cache_bytes) == (1, 0.0)
+
+
+def test_all_serve_the_same_requests_by_one_policy(served):
+    first = served[BLITZ].run
+    rule = first.scenario.groups[0].autoscaler
+    for name, one in served.items():
+        assert one.run.requests["status"].unique().to_list() == ["done"]
+        assert one.run.requests["arrival_s"].equals(first.requests["arrival_s"])
+        if name != FULL:
+            assert one.run.scenario.groups[0].autoscaler == rule
+
+
+def test_shares_of_the_network_by_hand(counted):
+    """One copy of the weights goes over a card that carries half of them a second, among four cards."""
+    span_s = counted.run.allocation["time_s"].max()
+    assert weight_shares(counted)["weights"] == pytest.approx(2.0 / (4 * span_s))
+
+
+def test_half_of_the_instances_up_or_down():
+    """5 + 3 are 3 + 2, or 2 + 1."""
+    counts = {half: CONV.deployment(HALF, half) for half in (UP, DOWN)}
+    half = {name: [-(-most[1] // 2) for most in (one.prefill, one.decode)] for name, one in counts.items()}
+    assert half == {UP: [3, 2], DOWN: [2, 1]}
+    assert made(HALF, 0.0).provisioning == "half"
+
+
+def test_the_load_is_a_share_of_the_largest():
+    """By prompts: ten instances of 15,000 tokens a second, over the mean prompt; stamps are repeated to half of it."""
+    context = Context("simpy", "full", 3)
+    hosts, trace = prepared(context, CODE, 0.5, "prompt rate", 600.0)
+    whole = trace_of(context, CODE)
+    mean = whole.requests["prompt_tokens"].mean()
+    rate = 10 * 15_000 / mean
+    assert largest(context, CODE, hosts, whole, "prompt rate") == pytest.approx(rate, rel=0.02)
+    times = trace.requests.group_by("arrival_s").len()["len"].min()
+    own = (len(whole) - 1) / (whole.requests["arrival_s"][-1] - whole.requests["arrival_s"][0])
+    assert times * own == pytest.approx(rate / 2, rel=0.06)
+    assert (trace.requests["prompt_tokens"] + trace.requests["output_tokens"]).max() <= 4095
+
+
+@pytest.mark.parametrize("id", ["fig18"])
+def test_first_tokens_come_from_the_engine(id, monkeypatch):
+    """An engine whose first tokens come an hour later shows in every TTFT that is told."""
+    before = alone(f"blitzscale/{id}", "simpy").tables["headline"]
+    true = evaluating.simulate
+
+    def late(*args, **options):
+        run = true(*args, **options)
+        outcome = run.served.outcome
+        later = run.served.model_copy(update={"outcome": outcome._replace(first_token_s=outcome.first_token_s + 3600)})
+        return run.model_copy(update={"served": later})
+
+    monkeypatch.setattr(evaluating, "simulate", late)
+    monkeypatch.setattr(evaluating, "_SERVED", {})
+    after = tables_of(f"blitzscale/{id}", "simpy")["headline"]
+    told_ = [(pl.col("unit") == "s") & pl.col("series").str.starts_with(f"{TTFT}, ")]
+    one, other = (table_.filter(*told_)["value"].to_list() for table_ in (before, after))
+    assert one
+    assert other == pytest.approx([value + 3600 for value in one])

@@ -1,0 +1,106 @@
+"""Figure 17: TTFT and TBT on three workloads, by BlitzScale, ServerlessLLM and AllCache."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from workbench.catalogue.blitzscale.evaluating import (
+    BLITZ,
+    BURST,
+    CACHED,
+    CODE,
+    CONV,
+    NOT_BURST,
+    PROMISES,
+    PROMPTS,
+    RUNS,
+    SLLM,
+    SLLM_30,
+    WORKLOADS,
+    Largest,
+    Load,
+    Statistic,
+    Window,
+    Workloads,
+    swept,
+)
+from workbench.catalogue.blitzscale.telling import TBT, TTFT, told
+from workbench.catalogue.context import Context
+from workbench.catalogue.headline import headline
+from workbench.catalogue.spec import Assumption, Match, Ordering, experiment
+
+SYSTEMS = (BLITZ, SLLM, SLLM_30, CACHED)
+AGAINST = {SLLM: "against ServerlessLLM", CACHED: "against AllCache"}
+OVER_ALL = "over the three workloads"
+
+_LONG = Assumption("a run takes a minute and begins with the fewest instances; published ones: 5", {"window_s": 120.0})
+_LOAD = Assumption("half of the largest load is by promises kept, not by prompts computed", {"largest_by": PROMPTS})
+_P99 = Assumption("TBT is told by its P95", {"statistic": "P99"})
+
+
+def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
+    table = tables["totals"].group_by("workload", "system", maintain_order=True).agg(pl.col(f"{TTFT} P95").mean())
+    parts = []
+    for (workload,), part in table.group_by("workload", maintain_order=True):
+        found = dict(part.select("system", f"{TTFT} P95").iter_rows())
+        parts.append(f"{workload} {found[BLITZ]:.2g} s against {found[SLLM]:.2g} s ({found[CACHED]:.2g} s from memory)")
+    return f"P95 of TTFT by BlitzScale and by ServerlessLLM: {'; '.join(parts)}."
+
+
+@experiment(
+    "blitzscale/fig17",
+    title="TTFT and TBT on three workloads",
+    question="How much sooner does a first token come when instances scale live over the network?",
+    backends=("simpy",),
+    seconds={"simpy": 40.0},
+    draw="evaluated.fig17",
+    panels=tuple(f"{kind} {name}" for name in WORKLOADS for kind in ("time", "ttft", "tbt", "starts", "harm")),
+    say=_say,
+    stochastic=True,
+    replications=RUNS,
+    matches=(
+        Match(tuple(f"{TTFT} reduction {text}" for text in AGAINST.values()),
+              incomparable=NOT_BURST | {OVER_ALL: NOT_BURST[BURST.name]}, assumptions=(_LOAD, _LONG)),
+        Match(tuple(f"{TBT} reduction {text}" for text in AGAINST.values()), incomparable=NOT_BURST,
+              assumptions=(_P99,)),
+    ),
+    orderings=tuple(
+        Ordering(
+            f"TTFT of {one.name}: BlitzScale below AllCache below ServerlessLLM",
+            tuple(f"{TTFT}, {name}" for name in (BLITZ, CACHED, SLLM)),
+            x=one.name,
+            assumptions=(_LOAD,),
+        )
+        for one in (CODE, CONV)
+    ),
+)  # fmt: skip
+def fig17(
+    context: Context,
+    *,
+    workloads: Workloads = tuple(WORKLOADS),
+    load: Load = 0.5,
+    largest_by: Largest = PROMISES,
+    window_s: Window = 60.0,
+    statistic: Statistic = "P95",
+) -> dict[str, pl.DataFrame]:
+    """Mean TTFT and TBT by second, their distributions, three times of each start, TBT during and outside starts.
+
+    Every run begins at a random request of the trace, with the fewest instances; all systems see the same window. The
+    host cache of ServerlessLLM keeps weights for 300 s (the paper's text) and for 30 s (its artifact).
+    """
+    tables = told(swept(context, workloads, SYSTEMS, load, largest_by, window_s))
+    known = []
+    for name in workloads:
+        rows = {row["system"]: row for row in tables["totals"].filter(workload=name).to_dicts()}
+        for what in (TTFT, TBT):
+            column = f"{what} {statistic}"
+            known += [(f"{what}, {system}", name, rows[system][column], "s") for system in SYSTEMS]
+            for other, text in AGAINST.items():
+                value = 1 - rows[BLITZ][column] / rows[other][column]
+                mark = " [acceptance]" if (what, other) == (TTFT, CACHED) and name in (CODE.name, CONV.name) else ""
+                known.append((f"{what} reduction {text}{mark}", name, value, "1"))
+    gains = [value for series, _, value, _ in known if series == f"{TTFT} reduction {AGAINST[SLLM]}"]
+    known.append((f"{TTFT} reduction {AGAINST[SLLM]}", OVER_ALL, float(np.mean(gains)), "1"))
+    return tables | {"headline": headline(known)}

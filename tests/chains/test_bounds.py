@@ -114,6 +114,15 @@ def test_break_even_of_the_slow_slot(arrivals, slow):
     assert exact([1, found * 1.1], [1, 1], arrivals).mean_response_s < alone
 
 
+@pytest.mark.parametrize("arrivals", [1e-6, 0.3, 0.999, 1 - 1e-6, 1 - 1e-9])
+def test_the_break_even_in_fractions_up_to_full_load(arrivals):
+    """A millionth to either side of it the exact mean of both slots is above, or below, that of M/M/1."""
+    found, alone = Fraction(break_even_rate(arrivals)), Fraction(arrivals) / (1 - Fraction(arrivals))
+    below, above = (in_fractions([1, found * Fraction(x)], [1, 1], arrivals).exact for x in ("0.999999", "1.000001"))
+    assert below > alone > above
+    assert break_even_rate(5 * arrivals, 5.0) == pytest.approx(5 * float(found), rel=1e-6)
+
+
 def test_a_slow_free_slot_can_hurt():
     """λ = 0.3, rates 1 and 0.1: 2.367 s with both, 1.429 s on the fast one alone."""
     assert exact([1, 0.1], [1, 1], 0.3).mean_response_s == pytest.approx(2.367, abs=5e-4)
@@ -178,3 +187,14 @@ def test_systems_that_cannot_be_answered():
         best_dispatch([1.0] * 6, [9] * 6, 1.0)
     with pytest.raises(InputError, match="the line is longer too often"):
         best_dispatch([1.0], [1], 0.99)
+    with pytest.raises(InputError, match="tolerance"):
+        best_dispatch([1.0], [1], 0.5, tolerance=0)
+    with pytest.raises(UserError, match="too many for fractions"):
+        in_fractions([1] * 20, [10] * 20, "0.5")
+    with pytest.raises(Unstable, match="no steady state"):
+        in_fractions([1, 2], [1, 1], 3)
+    with pytest.raises(InputError, match="at least one number"):
+        in_fractions([], [], 1)
+    for function in (bounds, in_fractions):
+        with pytest.raises(InputError, match="rates_per_s"):
+            function([1e-320], [1], 1e-321)

@@ -4,6 +4,7 @@ import math
 
 import chain_cases as cases
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from workbench.chains import (
     dispatcher,
     draw_jobs,
     exact,
+    jobs_of_requests,
     sized_jobs,
 )
 from workbench.chains.simulated import simulate_dispatch
@@ -251,6 +253,65 @@ def test_a_function_that_fails_is_named():
         simulate_dispatch(poisson(1, 3, 1), chains_with([1.0], [1]), lambda *given: 1 // 0)
 
 
+def fails_for_two(inside, slots, rate_per_s, waiting, draw, memory):
+    return 0 if inside[0] < 2 else 1 // (waiting - waiting)
+
+
+def halves(inside, slots, rate_per_s, waiting, draw, memory):
+    return 0.5
+
+
+def beyond(inside, slots, rate_per_s, waiting, draw, memory):
+    return inside[inside.size + 9]
+
+
+@pytest.mark.parametrize("run", [dispatch_path, simulate_dispatch])
+@pytest.mark.parametrize("function", [fails_for_two, halves, beyond])
+def test_a_function_that_fails_midway_is_never_taken_for_a_choice(run, function, capfd):
+    with pytest.raises(UserError, match="failed"):
+        run(poisson(0.9, 500, 3), chains_with([1.0, 0.5], [1, 1]), function)
+    assert not capfd.readouterr().err
+
+
+@pytest.mark.parametrize("run", [dispatch_path, simulate_dispatch])
+def test_a_function_changes_nothing_but_its_memory(run):
+    def overwrites(inside, slots, rate_per_s, waiting, draw, memory):
+        slots[0] = 100
+        return 0
+
+    chains = chains_with([1.0, 0.5], [1, 1])
+    with pytest.raises(UserError, match=r"write to `memory` only|read-only"):
+        run(poisson(0.6, 20, 9), chains, overwrites)
+    assert chains.slots.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("run", [dispatch_path, simulate_dispatch])
+def test_what_is_no_dispatch_function(run):
+    jobs, chains = poisson(0.6, 20, 9), chains_with([1.0], [1])
+    for policy in (None, 3, ["jffc"]):
+        with pytest.raises(InputError, match="give the name of a policy, or a function"):
+            run(jobs, chains, policy)
+
+
+def test_functions_of_other_arguments():
+    for function in (lambda: 0, lambda inside: 0, len):
+        with pytest.raises(InputError, match="six arguments"):
+            dispatcher(function)
+
+
+def test_memory_counts_turns_as_round_robin_does():
+    """Its own numbers are kept from job to job, and a float that is whole is a choice."""
+
+    def turns(inside, slots, rate_per_s, waiting, draw, memory):
+        memory[0] = (memory[0] + 1) % slots.size
+        return memory[0]
+
+    jobs, chains = poisson(0.9, 200, 3), chains_with([1.0, 0.5, 0.2], [1, 2, 1])
+    path = dispatch_path(jobs, chains, turns)
+    assert path.place.tolist() == [(n + 1) % 3 for n in range(200)]
+    assert same(path, simulate_dispatch(jobs, chains, turns))
+
+
 def test_jobs_and_chains_that_do_not_fit():
     chains = chains_with([1.0], [1])
     with pytest.raises(UnknownName, match="near names: jffc"):
@@ -261,6 +322,10 @@ def test_jobs_and_chains_that_do_not_fit():
         dispatch_path(JobList(np.zeros(1), np.ones((1, 3)), np.zeros((1, 2))), chains)
     with pytest.raises(InputError, match="lies before the arrival above it"):
         sized_jobs([1.0, 0.0], [1, 1])
+    with pytest.raises(InputError, match="1 numbers for 2 arrivals"):
+        sized_jobs([0.0, 1.0], [1])
+    with pytest.raises(InputError, match="'arrival_s': is no column"):
+        jobs_of_requests(pl.DataFrame({"prompt_tokens": [1], "output_tokens": [1]}))
 
 
 def one_server(communication_s, compute_s, capacity=50):

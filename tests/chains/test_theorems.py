@@ -23,7 +23,7 @@ from workbench.chains import (
     tune,
 )
 from workbench.chains.policy.allocation import shortest_chain
-from workbench.errors import UnknownName, UserError
+from workbench.errors import InputError, UnknownName, UserError
 
 CLUSTER = wb.cluster("server-chains-simulation")
 SITES, BLOCK = sites_of(CLUSTER), block_of(wb.model("bloom-176b"))
@@ -224,6 +224,17 @@ def test_what_cannot_be_answered():
         all_chains(cases.FIVE, compose(cases.FIVE, 1).placement, most=3)
     with pytest.raises(UserError, match="cannot host all 70 blocks"):
         tune(drawn(0, servers=2, fast=1), 0.2)
+    with pytest.raises(InputError, match=r"'reserved': is 0"):
+        fewest_chains(cases.FIVE, 0, 1.0)
+    with pytest.raises(InputError, match=r"'reserved': is empty"):
+        tune(cases.FIVE, 0.1, reserved=[])
+    with pytest.raises(InputError, match=r"'most_load': is 2"):
+        tune(cases.FIVE, 0.1, 2.0)
+    vast = cases.FIVE.model_copy(update={"memory_bytes": cases.FIVE.memory_bytes * 2**40})
+    with pytest.raises(UserError, match="more than can be tried"):
+        tune(vast, 0.1)
+    with pytest.raises(UserError, match="more than the bounds are computed"):
+        tune(vast, 0.1, reserved=[1])
     with pytest.raises(UnknownName, match="orchestrator"):
         round_trips(SITES, 5, np.random.default_rng(0), "nearest")
 

@@ -211,4 +211,6 @@ def running(composition: Composition) -> Composition:
 
 def needed_rate(arrival_rate_per_s: float, most_load: float) -> float:
     """Rate that chains must reach so that they are busy at most this share of the time: λ/ρ."""
-    return positive(arrival_rate_per_s, "arrival_rate_per_s") / positive(most_load, "most_load")
+    if positive(most_load, "most_load") > 1:
+        raise InputError(f"is {most_load:g}", "give a load above 0 and at most 1", field="most_load")
+    return positive(arrival_rate_per_s, "arrival_rate_per_s") / most_load

@@ -9,7 +9,7 @@ from workbench.chains.kernels.layout import BAD_CHOICE
 from workbench.chains.model.paths import check_end
 from workbench.chains.model.serving import Served
 from workbench.chains.policy import Dispatch, choose, policy_number
-from workbench.errors import UserError
+from workbench.errors import InputError, UserError
 
 
 class Desk:
@@ -93,6 +93,8 @@ class Desk:
 def _asker(policy: Dispatch | Callable, chains: Served) -> Callable[[np.ndarray, int, np.ndarray], int]:
     """The policy as a function of jobs inside, the length of the central line, and the head's random numbers."""
     memory = np.zeros(chains.slots.size)
+    if not isinstance(policy, str) and not callable(policy):
+        raise InputError(f"is {policy!r}", "give the name of a policy, or a function", field="dispatch")
     if isinstance(policy, str):
         number = policy_number(policy)
         return lambda inside, waiting, draw: choose(
@@ -101,9 +103,15 @@ def _asker(policy: Dispatch | Callable, chains: Served) -> Callable[[np.ndarray,
     return lambda inside, waiting, draw: _asked(policy, inside, chains, waiting, draw, memory)
 
 
+def _to_read(array: np.ndarray) -> np.ndarray:
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
+
+
 def _asked(policy: Callable, inside: np.ndarray, chains: Served, waiting: int, draw: np.ndarray, memory) -> int:
     try:
-        k = policy(inside.copy(), chains.slots, chains.rates_per_s, waiting, draw, memory)
+        k = policy(*map(_to_read, (inside, chains.slots, chains.rates_per_s)), waiting, _to_read(draw), memory)
         known = -1 <= k < chains.slots.size and int(k) == k
     except Exception as error:
         text = " ".join(str(error).split()) or "no message"

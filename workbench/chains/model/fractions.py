@@ -1,11 +1,18 @@
 """Small systems without any rounding: the slow twin of exact means and bounds, in fractions."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from workbench.chains.model.ordering import ordered
+from workbench.errors import UserError
+from workbench.queueing.checking import arrival_rate, stable
 from workbench.queueing.kernels.levels import level_probabilities_slow
+
+MOST_STATES = 400
+"""Combinations of busy slots whose balance is still solved in fractions within some seconds."""
 
 
 class InFractions(NamedTuple):
@@ -30,10 +37,20 @@ def in_fractions(rates_per_s: Sequence, slots: Sequence[int], arrival_rate_per_s
     >>> found.exact / Fraction("0.75")
     Fraction(40, 23)
     """
+    ordered([float(Fraction(rate)) for rate in rates_per_s], slots)
+    counts = [int(count) for count in slots]
+    if (states := math.prod(count + 1 for count in counts)) > MOST_STATES:
+        raise UserError(
+            f"{states:,} combinations of busy slots are too many for fractions; take at most {MOST_STATES}, or `exact`."
+        )
     rates, arrivals = [Fraction(rate) for rate in rates_per_s], Fraction(arrival_rate_per_s)
-    unit = sorted((rate for rate, count in zip(rates, slots, strict=True) for _ in range(count)), reverse=True)
+    arrival_rate(float(arrivals))
+    capacity = sum((rate * count for rate, count in zip(rates, counts, strict=True)), Fraction(0))
+    if arrivals >= capacity:
+        stable(f"{len(rates)} chains with {sum(counts)} slots", float(arrivals), float(capacity), "add slots")
+    unit = sorted((rate for rate, count in zip(rates, counts, strict=True) for _ in range(count)), reverse=True)
     lower, upper = (_birth_and_death(arrivals, order) for order in (unit, unit[::-1]))
-    return InFractions(lower, _mean_inside(arrivals, rates, list(slots)), upper)
+    return InFractions(lower, _mean_inside(arrivals, rates, counts), upper)
 
 
 def _birth_and_death(arrival_rate_per_s: Fraction, unit_rates_per_s: list[Fraction]) -> Fraction:

@@ -53,13 +53,19 @@ def jobs_of_requests(requests: pl.DataFrame, seed: Seed = 0) -> JobList:
         requests: `arrival_s, prompt_tokens, output_tokens`, as `trace.requests` has them.
         seed: of the numbers that break ties.
     """
+    for name in ("arrival_s", "prompt_tokens", "output_tokens"):
+        if name not in requests.columns:
+            raise InputError("is no column of the requests", "give a request table, such as trace.requests", field=name)
     work = work_of(requests["prompt_tokens"].to_numpy(), requests["output_tokens"].to_numpy())
     return JobList(arrivals(requests["arrival_s"].to_numpy()), work, _draws(requests.height, seed))
 
 
 def sized_jobs(arrival_s, sizes, seed: Seed = 0) -> JobList:
-    """Given arrivals and sizes as jobs."""
-    return JobList(arrivals(arrival_s), vector(sizes, "sizes")[:, None], _draws(len(sizes), seed))
+    """Given arrivals and sizes as jobs, one size each."""
+    instants, work = arrivals(arrival_s), vector(sizes, "sizes")
+    if work.size != instants.size:
+        raise InputError(f"holds {work.size} numbers for {instants.size} arrivals", "give one each", field="sizes")
+    return JobList(instants, work[:, None], _draws(work.size, seed))
 
 
 def arrivals(arrival_s) -> np.ndarray:

@@ -9,6 +9,7 @@ from workbench.chains.model.composing import Chain, Composition, Placement, free
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import UserError
 from workbench.queueing.checking import not_negative, positive
+from workbench.records import whole
 
 MOST_SERVERS = 12
 """Servers whose groupings are still counted in a second: three to the power of them."""
@@ -48,7 +49,7 @@ def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | Non
         raise UserError(
             f"{fleet.servers} servers have too many groupings to count; take at most {MOST_SERVERS}, or place them."
         )
-    needed = not_negative(needed_per_s, "needed_per_s") / reserved
+    needed = not_negative(needed_per_s, "needed_per_s") / whole(reserved, "reserved", 1)
     blocks = reserve(fleet, reserved)
     times = fleet.communication_s + fleet.compute_s * blocks
     sets = 1 << fleet.servers

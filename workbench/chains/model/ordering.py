@@ -29,6 +29,10 @@ def ordered(rates_per_s, slots) -> Ordered:
     if (counts != np.round(counts)).any():
         row = int(np.argmax(counts != np.round(counts)))
         raise InputError(f"is {counts[row]:g}", "give whole numbers of slots", row=row + 1, field="slots")
+    if rates.min() < 1e-300:
+        raise InputError(
+            f"is {rates.min():g}, whose service time is beyond all numbers", "give a larger one", field="rates_per_s"
+        )
     if counts.sum() > MOST_SERVERS:
         raise InputError(f"add up to {counts.sum():,.0f}", f"give at most {MOST_SERVERS:,}", field="slots")
     order = np.argsort(-rates, kind="stable")

@@ -61,7 +61,10 @@ def laid_out(jobs: JobList, chains: Served, contention: bool) -> tuple[Jobs, Sha
 def check_end(ended: int) -> None:
     """A `UserError` where a policy named no chain, or left jobs waiting with nothing running."""
     if ended == BAD_CHOICE:
-        raise UserError("The dispatch function returned no chain; return 0 to slots.size - 1, or -1 to wait.")
+        raise UserError(
+            "The dispatch function failed or returned no chain; return 0 to slots.size - 1, or -1 to wait "
+            "(simulate_dispatch says what failed)."
+        )
     if ended == STUCK:
         raise UserError(
             "The dispatch function leaves jobs in the central line while no job is left that could end; "

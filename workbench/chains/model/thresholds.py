@@ -6,11 +6,10 @@ import numpy as np
 import polars as pl
 
 from workbench.chains.kernels.thresholds import best_starts
-from workbench.chains.model.bounds import exact
 from workbench.chains.model.ordering import ordered
 from workbench.errors import InputError, UserError
 from workbench.queueing import Answer
-from workbench.queueing.checking import arrival_rate, finite, positive, stable
+from workbench.queueing.checking import arrival_rate, positive, stable
 from workbench.records import whole
 
 MOST_STATES = 5_000
@@ -64,7 +63,9 @@ def best_dispatch(
             f"is {longest}, and at load {load:.3g} the line is longer too often", "raise it", field="longest"
         )
     value, start = np.empty((states, longest + 1)), np.empty((states, longest + 1), dtype=np.int64)
-    mean, met = best_starts(arrivals, rates, counts, longest, finite(tolerance, "tolerance"), MOST_SWEEPS, value, start)
+    mean, met = best_starts(
+        arrivals, rates, counts, longest, positive(tolerance, "tolerance"), MOST_SWEEPS, value, start
+    )
     if not met:
         raise UserError(f"The mean is not known to within {tolerance:g} jobs; allow a larger tolerance.")
     return BestDispatch(
@@ -144,7 +145,14 @@ def break_even_rate(arrival_rate_per_s: float, fast_rate_per_s: float = 1.0) -> 
     """
     from scipy.optimize import brentq
 
-    arrivals, fast = arrival_rate(arrival_rate_per_s), finite(fast_rate_per_s, "fast_rate_per_s")
+    # E[N] of two single slots in closed form (notes on server chains, §2.9) less that of M/M/1, without
+    # denominators and with what cancels taken out, in units of the fast rate: falls through 0 at the break-even rate x
+    arrivals, fast = arrival_rate(arrival_rate_per_s), positive(fast_rate_per_s, "fast_rate_per_s")
     stable("the fast slot", arrivals, fast, "take a faster slot")
-    alone = 1 / (fast - arrivals)
-    return float(brentq(lambda slow: exact([fast, slow], [1, 1], arrivals).mean_response_s - alone, 1e-6 * fast, fast))
+    load, spare = arrivals / fast, (fast - arrivals) / fast
+
+    def worse(x: float) -> float:
+        alone = (1 + x) ** 2 * (load + x) * (spare**2 + (spare - load) * x)
+        return alone - x * (spare + x) ** 2 * (1 + 2 * load + x)
+
+    return fast * float(brentq(worse, 0.0, 1.0, xtol=1e-300, rtol=1e-14, maxiter=1000))

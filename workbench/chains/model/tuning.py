@@ -9,12 +9,15 @@ import polars as pl
 from workbench.chains.model.bounds import both_means
 from workbench.chains.model.composing import compose, needed_rate, place
 from workbench.chains.model.fleet import Fleet
-from workbench.errors import UserError
-from workbench.queueing.checking import positive
+from workbench.errors import InputError, UserError
+from workbench.queueing.checking import MOST_SERVERS, positive
 from workbench.records import whole
 
 RULES = {"surrogate": "surrogate_s", "lower bound": "lower_s", "upper bound": "upper_s"}
 """What c can be chosen by, and the column that holds it."""
+
+MOST_RESERVED = 20_000
+"""Values of c that are still tried one by one."""
 
 
 class Tuning(NamedTuple):
@@ -48,13 +51,27 @@ def tune(
         every_server: whether chains are formed of all servers; else placing stops once λ/ρ is reached.
     """
     rate, target = positive(arrival_rate_per_s, "arrival_rate_per_s"), needed_rate(arrival_rate_per_s, most_load)
+    if reserved is None:
+        if fleet.most_reserved > MOST_RESERVED:
+            raise UserError(
+                f"Up to {fleet.most_reserved:,} jobs fit beside a block, more than can be tried one by one; "
+                "give the values of `reserved` to try."
+            )
+        reserved = range(1, fleet.most_reserved + 1)
+    elif not (reserved := list(reserved)):
+        raise InputError("is empty", "give a value of c to try", field="reserved")
     rows = []
-    for c in range(1, fleet.most_reserved + 1) if reserved is None else reserved:
+    for c in reserved:
         counted = place(fleet, whole(c, "reserved", 1), target)
         if not counted.groups:
             continue
         made = compose(fleet, c, np.inf if every_server else target)
         lower = upper = None
+        if made.job_servers > MOST_SERVERS:
+            raise UserError(
+                f"With c = {c} the chains hold {made.job_servers:,} jobs at once, more than the bounds are computed "
+                f"for ({MOST_SERVERS:,}); take less memory, or a larger cache of a job."
+            )
         if rate < made.rate_per_s:
             lower, upper = (inside / rate for inside in both_means(rate, made.rates_per_s, made.capacities))
         groups = counted.groups if counted.enough else None

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from quick_runs import alone, tables_of
 
-import workbench as wb
 from workbench.catalogue.showdown import common
 
 BURST = "showdown/burst"
@@ -32,7 +31,7 @@ def test_differences_are_paired_by_seed():
 
 @pytest.fixture(scope="module")
 def burst():
-    return alone(BURST, "simpy").tables
+    return alone(BURST, "compiled").tables
 
 
 def test_starts_by_hand(burst):
@@ -59,7 +58,7 @@ def test_requests_bytes_and_copies_of_the_burst(burst):
 
 def test_the_ideal_is_never_beaten_where_all_want_the_same_instances():
     """By the rule of arrivals no start changes what is asked for, so that starting at once is best."""
-    table = tables_of(BURST, "simpy", rule="rate")["runs"]
+    table = tables_of(BURST, "compiled", rule="rate")["runs"]
     means = dict(table.select("system", "ttft_mean_s").rows())
     assert min(means, key=means.get) == common.IDEAL
     assert means[common.BLITZ] < means[common.ALLCACHE] < means[common.SLLM]
@@ -79,16 +78,6 @@ def test_the_burst_comes_from_the_simulator(burst, monkeypatch):
     monkeypatch.setattr(sys.modules["workbench.catalogue.showdown.burst"], "SYSTEMS", {"ideal": "ideal"})
     after = tables_of(BURST, "simpy")["runs"].row(0, named=True)
     assert after["ttft_mean_s"] == pytest.approx(burst["runs"]["ttft_mean_s"][0] + 3600)
-
-
-def test_the_compiled_engine_leaves_out_what_it_cannot_run():
-    assert not common.answers("compiled", common.BLITZ)
-    assert all(common.answers("simpy", name) for name in common.SYSTEMS)
-
-
-def test_the_pages_of_the_showdown_are_browsed():
-    ids = wb.experiments().filter(pl.col("id").str.starts_with("showdown/"))["id"].to_list()
-    assert BURST in ids
 
 
 SAVINGS = "showdown/savings"
@@ -164,3 +153,26 @@ def test_active_models_by_hand(monkeypatch):
     monkeypatch.setattr(module, "alone_s", lambda models, trace: [2.0] * len(models))
     table = tables_of(POOL, "analytic", tail=0.0, rate_per_s=0.1, most=8)["active"]
     assert table.filter(pl.col("models") == 8)["mean_active"][0] == pytest.approx(8 * (1 - 2.718281828**-0.2))
+
+
+TWO_BURSTS = "showdown/two-bursts"
+
+
+def test_two_bursts_by_hand():
+    """A chain alone takes T = 16.06 GB / 11.75 GB/s x (128 + 3) / 128; 0.5 s later another one begins."""
+    alone_s = WEIGHTS / 11.75e9 * 131 / 128
+    for backend, slack in (("analytic", 1e-9), ("simpy", 0.03)):
+        table = tables_of(TWO_BURSTS, backend)["waits"].filter(pl.col("gap_s") == 0.5)
+        waits = {(row["case"], row["way"], row["burst"]): row["seconds"] for row in table.to_dicts()}
+        both = 2 * alone_s - 0.5
+        for case in ("two models", "one model"):
+            want = {"at once": (both, both), "in turn": (alone_s, both)}
+            want |= {"behind the tail": (alone_s, alone_s)} if case == "one model" else {}
+            for way, times in want.items():
+                got = [waits[case, way, burst] for burst in ("first", "second")]
+                assert got == pytest.approx(times, rel=slack), (backend, case, way)
+
+
+def test_bursts_that_are_far_apart_do_not_meet():
+    table = tables_of(TWO_BURSTS, "simpy", gap_s=5.0)["waits"].filter(pl.col("gap_s") == 5)
+    assert table["seconds"].max() == pytest.approx(WEIGHTS / 11.75e9 * 131 / 128, rel=1e-6)

@@ -23,8 +23,7 @@ def ends(mean: list[float], low: list[float | None], high: list[float | None]) -
 def of_measure(outcome: Outcome, measure: str) -> dict[str, dict]:
     """system -> its row of a measure, from the backend that was asked first."""
     table = outcome.tables["summary"].filter(pl.col("measure") == measure)
-    backend = "simpy" if "simpy" in table["backend"] else table["backend"][0]
-    return {row["system"]: row for row in table.filter(pl.col("backend") == backend).to_dicts()}
+    return {row["system"]: row for row in table.filter(pl.col("backend") == table["backend"][0]).to_dicts()}
 
 
 def pareto(

@@ -1,12 +1,13 @@
-"""What saved GPU time is worth (showdown/savings)."""
+"""What saved GPU time is worth, and what two bursts cost each other (showdown/savings, showdown/two-bursts)."""
 
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.showdown.savings import FIXED, OWNED, PAID
+from workbench.catalogue.showdown.two_bursts import ONE, TWO
 from workbench.figures.base import GREY, Palette, curve
 from workbench.figures.canvas import Canvas
-from workbench.figures.panels import stack
+from workbench.figures.panels import Painter, stack
 
 SAVED = {"time_saved": "GPU time saved", "gpus_saved": "GPUs saved"}
 
@@ -49,3 +50,27 @@ def savings(outcome: Outcome, panel: str | None = None) -> Canvas:
         "break-even": ("Buy or pay per use?", even),
     }
     return stack("GPU time is not GPUs bought", painters, panel)
+
+
+def two_bursts(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Seconds of both bursts by the gap between them: two models on shared cards, and one model twice."""
+    table = outcome.tables["waits"].with_columns(series=pl.col("burst") + " burst, " + pl.col("way"))
+    palette = Palette(table["series"].unique(maintain_order=True).to_list())
+
+    def painter(case: str) -> Painter:
+        def paint(made: Canvas, row: int) -> None:
+            part = table.filter(pl.col("case") == case)
+            for name in part["series"].unique(maintain_order=True):
+                traces = curve(part.filter(pl.col("series") == name), "gap_s", "seconds", name, palette)
+                again = case != TWO and panel is None and name in table.filter(pl.col("case") == TWO)["series"]
+                made.add(*({**trace, "showlegend": not again} for trace in traces), row=row)
+            made.line(x=outcome.parameters["gap_s"], row=row, color=GREY, dash="dot", width=1)
+            made.x(row, title="s between the bursts").y(row, title="s until weights are there", rangemode="tozero")
+
+        return paint
+
+    painters = {
+        TWO: ("Two models on the same network cards", painter(TWO)),
+        ONE: ("The same model again, during its multicast", painter(ONE)),
+    }
+    return stack("Two bursts close together", painters, panel)

@@ -83,11 +83,6 @@ def levelled(name: str, rule: str = "backlog", requests_per_s: float = 1.0, leas
     return system(SYSTEMS[name], **ONE_FOR_ALL | {"autoscaler": scaler, "least": least, "name": name})
 
 
-def answers(backend: str, name: str) -> bool:
-    """Whether a backend can run a system: weights by chains over the links of KV are simulated by SimPy alone."""
-    return backend == "simpy" or system(SYSTEMS[name]).path != "chains"
-
-
 def burst_trace(
     calm_per_s: float, burst_per_s: float, burst_s: float, prompt: int, output: int, seed: int, model: str = "model"
 ) -> Trace:

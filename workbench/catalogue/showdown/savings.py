@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import polars as pl
 import simpy
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
@@ -179,7 +179,7 @@ def _quantile(models: int, burst_share: float, rho: float, level: float) -> int:
     follow = math.sqrt(rho)
     counts = np.arange(models + 1)
     own = (1 - follow) * burst_share
-    below = burst_share * binom.cdf(counts, models, follow + own) + (1 - burst_share) * binom.cdf(counts, models, own)
+    below = burst_share * bdtr(counts, models, follow + own) + (1 - burst_share) * bdtr(counts, models, own)
     return int(np.searchsorted(below, level - 1e-12))
 
 

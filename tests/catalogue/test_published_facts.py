@@ -5,6 +5,7 @@ import re
 import polars as pl
 import pytest
 
+from workbench.catalogue.spec import all_specs
 from workbench.paths import facts_folder
 
 PAPERS = ("lambdascale", "blitzscale", "aegaeon", "chains", "blendserve")
@@ -145,6 +146,10 @@ def test_every_id_is_in_the_rows():
         used = pl.read_csv(path, columns=["experiment"], infer_schema=False)["experiment"].unique().to_list()
         assert {name for name in used if name.split("/")[0] in PAPERS} <= known, path.name
     assert set(_claims()["experiment"]) <= known
+
+
+def test_every_claim_is_shown_by_an_experiment_that_there_is():
+    assert set(_claims()["experiment"]) <= set(all_specs())
 
 
 def test_no_catalogue_row_is_missing():

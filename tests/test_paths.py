@@ -15,6 +15,19 @@ def test_write_atomic_replaces_and_leaves_nothing_beside(tmp_path):
     assert [path.name for path in target.parent.iterdir()] == ["a.txt"]
 
 
+def test_what_is_no_file_stays_what_it_is(tmp_path):
+    """A rename puts a file in the place of a device as well, where the user may do that."""
+    folder, pipe = tmp_path / "folder", tmp_path / "pipe"
+    folder.mkdir()
+    os.mkfifo(pipe)
+    for place in (folder, pipe):
+        with pytest.raises(UserError, match=f"{place.name} is no file that can be replaced; name another"):
+            paths.write_atomic(place, "text")
+    assert folder.is_dir()
+    assert pipe.is_fifo()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_failing_writer_keeps_the_old_file(tmp_path):
     target = paths.write_atomic(tmp_path / "a.txt", "old")
 

@@ -163,6 +163,8 @@ def write_atomic(path: str | Path, write: bytes | str | Callable[[Path], object]
         UserError: the folder cannot be made or written to, or not all of it can.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():  # a folder, or a device, which the new file would take the place of
+        raise UserError(f"{path} is no file that can be replaced; name another.")
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{path.suffix}")
     try:

@@ -153,6 +153,25 @@ def test_settings_that_cannot_be_are_refused(options, words):
         serve(table((0.0, 8, 1)), **options)
 
 
+@pytest.mark.parametrize("system", ["fixed", "allcache", "aegaeon", "muxserve"])
+def test_settings_of_the_wrong_kind_are_refused_by_every_kind_of_system(system):
+    given = {"cluster": "aegaeon-h800", "models": "llama-3-8b", "trace": table((0.0, 8, 1))}
+    for field, wrong in {
+        "kv_tokens": ("many", 100.5, float("inf"), 2**70, -3, True),
+        "failures": (None, 5, "all"), "updates": (None, 5), "link_failures": (None, 5),
+        "slo": (5,), "deployment": ("tp=2", 2), "policies": (5, "admission"), "until_s": ("end", None, True),
+    }.items():  # fmt: skip
+        for value in wrong:
+            with pytest.raises(UserError, match=f"field '{field}': is "):
+                wb.simulate(system, **given | {field: value})
+    for tokens in (0, 15):  # a block has 16
+        with pytest.raises(UserError, match="kv_tokens"):
+            wb.simulate(system, **given | {"kv_tokens": tokens})
+    nameless = table((0.0, 8, 1), (1.0, 8, 1)).with_columns(model=pl.Series(["a", None]))
+    with pytest.raises(InputError, match="row 2, field 'model': is empty"):
+        wb.simulate(system, **given | {"trace": nameless})
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "rows",

@@ -176,6 +176,24 @@ def test_each_broken_file_gets_one_sentence_and_the_others_their_marks(hand_in, 
     assert "7 notebooks could not be graded" in said[-1]
 
 
+def test_what_no_table_could_hold_spoils_nobodys_marks(hand_in):
+    half = "'\\ud800'"  # half a letter, as Python's text writes it
+    hand_in("name.ipynb", HEAD, check("3", student=half))
+    hand_in("value.ipynb", HEAD, check(half))
+    hand_in("error.ipynb", HEAD, "def f(*_):\n    raise ValueError(" + half + ")", check("f", "aegaeon/in-time"))
+    hand_in("outputs.ipynb", text='{"cells": [{"cell_type": "code", "source": "", "outputs": 5}]}')
+    (hand_in.folder / "folder.ipynb").mkdir()
+    (hand_in.folder / "link.ipynb").symlink_to("nowhere")
+    code, rows = grade(hand_in.folder)
+    assert code == 1
+    marks = {file: row["mark"] for (file, id), row in rows.items() if row["given"] or not id}
+    assert marks == {
+        "name.ipynb": "wrong", "value.ipynb": "wrong", "error.ipynb": "wrong", "outputs.ipynb": "unreadable",
+        "folder.ipynb": "unreadable", "link.ipynb": "unreadable",
+    }  # fmt: skip
+    assert "is no file, or a link to none" in rows["link.ipynb", ""]["remark"]
+
+
 def test_no_folder_and_no_notebooks_are_the_users_to_mend(tmp_path, capsys):
     assert main(["grade", str(tmp_path / "nowhere")]) == 2
     assert main(["grade", str(tmp_path)]) == 2

@@ -214,7 +214,7 @@ def test_nothing_that_an_exercise_shows_holds_its_answer():
         assert f"{answer:.3g}" not in str(shown)
 
 
-@pytest.mark.parametrize("given", ["8", [3], True, float("nan"), float("inf"), lambda: 3, 10**400])
+@pytest.mark.parametrize("given", ["8", [3], True, float("nan"), float("inf"), lambda: 3, 10**400, [10**5000]])
 def test_what_is_no_number_is_refused_in_a_sentence(given):
     mark = wb.exercise("aegaeon/active-models", student="Ada").check(given)
     assert not mark.right
@@ -232,6 +232,8 @@ def test_a_function_that_fails_or_changes_its_arguments_is_judged_all_the_same()
     assert exercise.check(clears).right
     assert "ZeroDivisionError" in exercise.check(lambda *_: 1 / 0).says
     assert "TypeError" in exercise.check(lambda: 1).says
+    assert "SystemExit" in exercise.check(lambda *_: exit(1)).says
+    assert "thousands of digits" in exercise.check(lambda *_: 10**5000).says
     assert "a function in_time(token_s, ttft_s, tbt_s) is asked for" in exercise.check(0.75).says
 
 
@@ -240,6 +242,8 @@ def test_a_check_shows_markup_as_text_and_keeps_what_was_given():
     assert shown["application/vnd.workbench.answer+json"] == {
         "exercise": "aegaeon/active-models", "student": "<b>Ada</b>", "given": 3.5,
     }  # fmt: skip
+    endless = wb.exercise("aegaeon/active-models", student="Ada").check(float("nan"))._repr_mimebundle_()
+    assert endless["application/vnd.workbench.answer+json"]["given"] is None  # JSON has no word for it
     assert '<p role="status"' in shown["text/html"]
     assert "<b>" not in shown["text/html"]
     assert "<code>nodes</code>" in wb.exercise("lambdascale/steps", student="Ada")._repr_html_()
@@ -249,6 +253,6 @@ def test_a_check_shows_markup_as_text_and_keeps_what_was_given():
 def test_an_unknown_exercise_and_a_missing_name_are_refused():
     with pytest.raises(UnknownName, match="near names: lambdascale/steps"):
         wb.exercise("lambdascale/step", student="Ada")
-    for nobody in ("", "  ", None, True, ["Ada"]):
+    for nobody in ("", "  ", None, True, ["Ada"], 10**5000, "\ud800"):
         with pytest.raises(UserError, match="student is a name or a number"):
             wb.exercise("lambdascale/steps", student=nobody)

@@ -18,7 +18,7 @@ from workbench.catalogue.parameters import name_of
 from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
 from workbench.errors import UserError
-from workbench.explore.positions import Slider, sliders_of
+from workbench.explore.positions import MOST_POSITIONS, Slider, sliders_of
 from workbench.figures import sketch
 from workbench.figures.base import BUTTONS, TEMPLATE
 from workbench.figures.text import below_html, escape
@@ -26,9 +26,6 @@ from workbench.paths import figures_folder, write_atomic
 
 LIMIT_BYTES = 6_000_000
 """A page is never larger."""
-
-MOST_POSITIONS = 1_000
-"""More positions of all sliders together are refused before the first is computed."""
 
 DIGITS = 6
 """Significant digits of what is drawn."""

@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 from workbench.catalogue.parameters import Parameter, name_of
 from workbench.catalogue.spec import Spec
 from workbench.errors import UnknownName, UserError
+from workbench.records import shown
 
 USUAL = 7
 """Positions of a slider for which none are given."""
+
+MOST_POSITIONS = 1_000
+"""More positions of all sliders together are refused before the first is computed."""
 
 FIRST = 2
 """How many parameters move where none is named."""
@@ -49,6 +53,9 @@ def sliders_of(entry: Spec, values: Mapping[str, Any], asked: Mapping[str, Any] 
         asked = [item.name for item in entry.parameters if _ranged(item) or _choices(item)][:FIRST]
     elif isinstance(asked, str):
         asked = [asked]
+    if not isinstance(asked, Iterable):
+        raise UserError(f"{entry.id}: sliders are names, or name -> values, got {shown(asked)}.")
+    asked = asked if isinstance(asked, Mapping) else [name if isinstance(name, str) else shown(name) for name in asked]
     wanted = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked, USUAL)
     if not wanted:
         raise UserError(f"{entry.id} has nothing to move; name a parameter and its values (sliders={{name: values}}).")
@@ -83,6 +90,10 @@ def _spread(entry: Spec, item: Parameter, start: Any, count: int) -> Sequence[An
         raise UserError(f"{entry.id}: slider {item.name!r} has no range; list its values (sliders={{...}}).")
     if count < 2:
         raise UserError(f"{entry.id}: slider {item.name!r} needs 2 positions or more, got {count}.")
+    if count > MOST_POSITIONS:
+        raise UserError(
+            f"{entry.id}: slider {item.name!r} takes at most {MOST_POSITIONS:,} positions, got {shown(count)}."
+        )
     low, high = item.about.low, item.about.high
     log = item.about.log or (low > 0 and high / low >= 50)
     shares = [index / (count - 1) for index in range(count)]

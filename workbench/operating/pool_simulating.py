@@ -12,9 +12,10 @@ from workbench.operating.pool_systems import PoolSystem, with_policies
 from workbench.operating.requests import Requests, request_table
 from workbench.pooling import Pooling, PoolModel, lower, pool_model, pooling_on
 from workbench.pooling.model import PoolRun, facts, run_compiled
+from workbench.pooling.model.pooling import BLOCK_TOKENS
 from workbench.pooling.policy.names import SYSTEMS, TURNS
 from workbench.profiles import SLO, Cluster, Deployment, Model
-from workbench.records import shown
+from workbench.records import shown, whole
 
 PROMPT_SHARE = 0.375
 """Of a pool's instances that process prompts: 6 of 16 in the paper (SOSP'25 §7.2)."""
@@ -29,7 +30,7 @@ def simulate_pool(
     cluster: Cluster,
     models_of: Callable[[pl.DataFrame], Mapping[str, Model]],
     trace: Requests,
-    deployment: Deployment | None,
+    deployment: Deployment,
     slo: SLO | None,
     policies: Mapping[str, Any] | None,
     backend: str,
@@ -48,7 +49,8 @@ def simulate_pool(
         InputError: what a pool does not know, each in one sentence: instances that fail, a clock that stops, bounds of
             instances, step times of one's own, a cluster without PCIe, a model that fits no instance.
     """
-    deployment = Deployment() if deployment is None else deployment
+    if kv_tokens is not None:
+        whole(kv_tokens, "kv_tokens", BLOCK_TOKENS)
     _known(system, deployment, backend, step, failures, until_s)
     system, table = with_policies(system, policies), request_table(trace)
     named = dict(models_of(table))

@@ -45,6 +45,8 @@ def request_table(given: Requests) -> pl.DataFrame:
         raise InputError(f"holds {table['request_id'][row]!r} twice", "number the requests", field="request_id")
     if "model" not in table.columns:
         table = table.with_columns(model=pl.lit(DEFAULT_MODEL))
+    if (nameless := table["model"].is_null()).any():
+        raise InputError("is empty", "name the model", row=int(nameless.arg_max()) + 1, field="model")
     return table.with_columns(pl.col("model").cast(pl.String))
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.profiles import cluster as find_cluster
 from workbench.profiles import model as find_model
 from workbench.profiles import slo as find_slo
-from workbench.records import shown
+from workbench.records import shown, whole
 from workbench.serving import Failure, LinkFailure, Scenario, StepForm, Update, serve
 from workbench.workloads.generators.streams import Seed
 
@@ -111,9 +111,13 @@ def simulate(
     ['done']
     """
     if is_pool(system):
+        deployment, slo = _sound(
+            deployment, slo, policies, kv_tokens, until_s, failures=failures, updates=updates,
+            link_failures=link_failures,
+        )  # fmt: skip
         return simulate_pool(
             pool_system(system), cluster=find_cluster(cluster), models_of=functools.partial(models_of, models),
-            trace=trace, deployment=deployment, slo=find_slo(slo) if isinstance(slo, str) else slo, policies=policies,
+            trace=trace, deployment=deployment, slo=slo, policies=policies,
             backend=backend, step=step, kv_tokens=kv_tokens, until_s=until_s,
             failures=(*failures, *updates, *link_failures),
         )  # fmt: skip
@@ -145,14 +149,11 @@ def resolved(
     """Names looked up, everything checked, instances laid out; parameters as in `simulate`."""
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
+    deployment, slo = _sound(
+        deployment, slo, policies, kv_tokens, until_s, failures=failures, updates=updates, link_failures=link_failures
+    )
     choices, chooser, function, notes = decisions(find_system(system), policies, backend)
-    cluster, slo = find_cluster(cluster), find_slo(slo) if isinstance(slo, str) else slo
-    deployment = Deployment() if deployment is None else deployment
-    for value, kind, maker in ((deployment, Deployment, "deployment"), (slo, SLO | None, "slo")):
-        if not isinstance(value, kind):
-            raise InputError(f"is {shown(value)}", f"make one with wb.{maker}(...)", field=maker)
-    if not until_s >= 0:
-        raise InputError(f"is {shown(until_s)}", "give seconds after the first arrival, 0 or more", field="until_s")
+    cluster = find_cluster(cluster)
     table, choices = request_table(trace), told_hash_blocks(choices, trace)
     named = models_of(models, table)
     layout = lay_out(choices, cluster, named, table, deployment, step, kv_tokens)
@@ -165,6 +166,27 @@ def resolved(
         choices, chooser, function, cluster, named, deployment, slo, table, layout, scenario,
         (*notes, *_notes(system, choices, table, deployment, layout)),
     )  # fmt: skip
+
+
+def _sound(
+    deployment: Any, slo: Any, policies: Any, kv_tokens: Any, until_s: Any, **lists: Any
+) -> tuple[Deployment, SLO | None]:
+    """The deployment and the promise, looked up; they and the other settings refused where they are of no use."""
+    slo = find_slo(slo) if isinstance(slo, str) else slo
+    deployment = Deployment() if deployment is None else deployment
+    for value, kind, maker in ((deployment, Deployment, "deployment"), (slo, SLO | None, "slo")):
+        if not isinstance(value, kind):
+            raise InputError(f"is {shown(value)}", f"make one with wb.{maker}(...)", field=maker)
+    if not isinstance(policies, Mapping | None):
+        raise InputError(f"is {shown(policies)}", "give decision -> policy, as in {'dispatch': 'x'}", field="policies")
+    if kv_tokens is not None:
+        whole(kv_tokens, "kv_tokens")
+    if not isinstance(until_s, int | float) or isinstance(until_s, bool) or not until_s >= 0:
+        raise InputError(f"is {shown(until_s)}", "give seconds after the first arrival, 0 or more", field="until_s")
+    for name, value in lists.items():
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"is {shown(value)}", "give a list", field=name)
+    return deployment, slo
 
 
 def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from workbench.errors import UnknownName
 from workbench.teaching.answering import plain
-from workbench.teaching.judging import judge
+from workbench.teaching.judging import is_number, judge
 from workbench.teaching.task import FunctionTask, Task, asked, student_name
 
 ANSWER_TYPE = "application/vnd.workbench.answer+json"
@@ -70,7 +70,7 @@ class Exercise:
         else:
             right, says = judge(self._task, self._student, given)
         number = plain(given)
-        kept = number if isinstance(number, int | float) and not isinstance(number, bool) else None
+        kept = number if is_number(number) else None
         return Mark(self.id, str(self._student), self.question, kept, right, says)
 
     def hint(self) -> Hint:

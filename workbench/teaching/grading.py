@@ -120,7 +120,8 @@ def _row(file: str, student: str, exercise: str, mark: str, given: str, remark: 
 
 
 def _harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula; numbers stay numbers."""
+    """A text that a file can hold and no spreadsheet takes for a formula; numbers stay numbers."""
+    text = text.encode(errors="replace").decode()
     try:
         float(text)
     except ValueError:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from workbench.records import shown
 from workbench.teaching.answering import plain
 from workbench.teaching.task import FunctionTask, Task, ValueTask, student_rng
 
@@ -20,7 +21,7 @@ class Judged(NamedTuple):
 
 def judge_value(task: ValueTask, student: str | int, given: Any) -> Judged:
     """Judge a number; a usual mistake is named."""
-    if not _number(given):
+    if not is_number(given):
         return Judged(False, f"Not yet: a number is asked for, got {_short(given)}.")
     numbers = task.draw(student_rng(task.id, student))
     if _near(given, float(task.answer(**numbers)), task.tolerance, task.slack):
@@ -42,7 +43,7 @@ def judge_calls(task: FunctionTask, student: str | int, said: Sequence[Said]) ->
         call = f"{task.name}({', '.join(map(repr, case))})"
         if why:
             wrong.append(f"{_cut(call)} failed: {_cut(why)}")
-        elif not _number(value) or not _near(value, float(task.answer(*case)), task.tolerance, 0.0):
+        elif not is_number(value) or not _near(value, float(task.answer(*case)), task.tolerance, 0.0):
             wrong.append(f"{_cut(call)} gave {_short(value)}")
     if not wrong:
         return Judged(True, f"Right in all {len(cases)} cases.")
@@ -60,7 +61,7 @@ def call_here(task: FunctionTask, student: str | int, function: Callable) -> lis
     for case in cases_of(task, student):
         try:
             said.append((plain(function(*case)), ""))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             said.append((None, f"{type(error).__name__}: {error}"))
     return said
 
@@ -74,7 +75,8 @@ def judge(task: Task, student: str | int, given: Any) -> Judged:
     return judge_calls(task, student, call_here(task, student, given))
 
 
-def _number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
@@ -83,7 +85,7 @@ def _near(given: float, wanted: float, tolerance: float, slack: float) -> bool:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.6g}" if _number(value) else _cut(repr(value))
+    return f"{value:.6g}" if is_number(value) else shown(value)
 
 
 def _cut(text: str) -> str:

@@ -85,6 +85,8 @@ def read_answers(path: Path) -> Answers:
 
 
 def _code_cells(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    if not path.is_file():
+        raise InputError("is no file, or a link to none", "put the notebook itself there", file=path)
     if path.stat().st_size > LARGEST_BYTES:
         raise InputError("is larger than 20 MB", "clear its outputs and save it again", file=path)
     try:
@@ -165,7 +167,8 @@ def _kept(cells: list[tuple[int, dict[str, Any]]]) -> dict[str, Given]:
     """Numbers that checks of an earlier run left beside their outputs."""
     found = {}
     for _, cell in cells:
-        for output in cell.get("outputs") or []:
+        outputs = cell.get("outputs")
+        for output in outputs if isinstance(outputs, list) else []:
             data = output.get("data") if isinstance(output, dict) else None
             kept = data.get(ANSWER_TYPE) if isinstance(data, dict) else None
             if isinstance(kept, dict) and isinstance(kept.get("given"), int | float):

@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.errors import UserError
+from workbench.records import shown
 
 Rng = np.random.Generator
 
@@ -81,9 +83,13 @@ def student_name(student: str | int) -> str:
     >>> student_name("  Ada   LOVELACE ")
     'ada lovelace'
     """
-    if isinstance(student, bool) or not isinstance(student, str | int) or not str(student).strip():
-        raise UserError(f"student is a name or a number, got {student!r}; write student='Ada Lovelace', say.")
-    return " ".join(str(student).split()).casefold()
+    name = ""
+    with suppress(ValueError):  # a number of thousands of digits, or half a letter, which no file can hold
+        if isinstance(student, str | int) and not isinstance(student, bool):
+            name = str(student).encode().decode()
+    if not name.strip():
+        raise UserError(f"student is a name or a number, got {shown(student)}; write student='Ada Lovelace', say.")
+    return " ".join(name.split()).casefold()
 
 
 def student_rng(task: str, student: str | int) -> Rng:

@@ -72,9 +72,9 @@ def number(value: object) -> str:
     return str(value)
 
 
-def details(summary: str, inside: str, opened: bool = False) -> str:
+def details(summary: str, inside: str) -> str:
     """A fold that opens on click or key."""
-    return f"<details{' open' if opened else ''}><summary>{escape(summary)}</summary>{inside}</details>"
+    return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
 
 
 def verdict_summary(verdicts: Sequence[Verdict]) -> str:

@@ -35,12 +35,15 @@ def gemm_rows(gpu: str, dtype: str = "bf16", sweep: str = "vllm") -> pl.DataFram
     return halved(rows, ["tokens", "columns", "rows"], ["columns", "rows"])
 
 
-def decode_attention_rows(gpu: str, kv_dtype: str = "bf16") -> pl.DataFrame:
-    """One layer's decode attention: requests, heads, kv_heads, context (tokens a request), head_dim, seconds."""
+def decode_attention_rows(gpu: str) -> pl.DataFrame:
+    """One layer's decode attention: requests, heads, kv_heads, context (tokens a request), head_dim, seconds.
+
+    Only rows with a 16-bit cache.
+    """
     if gpu == RTX:
         return rtx_decode_rows()
     keys = ["requests", "heads", "kv_heads", "context", "head_dim"]
-    rows = _attention(gpu, "generation", kv_dtype).select(
+    rows = _attention(gpu, "generation").select(
         requests="batch_size",
         heads="num_heads",
         kv_heads="num_key_value_heads",
@@ -59,7 +62,7 @@ def prefill_attention_rows(gpu: str) -> pl.DataFrame:
     if gpu == RTX:
         return rtx_prefill_rows()
     keys = ["requests", "heads", "kv_heads", "prompt", "cached", "head_dim"]
-    rows = _attention(gpu, "context", "bf16").select(
+    rows = _attention(gpu, "context").select(
         requests="batch_size",
         heads="num_heads",
         kv_heads="num_key_value_heads",
@@ -95,9 +98,9 @@ def _rtx() -> pl.DataFrame:
     return measured_table("llmservingsim", "rtx4090_llama3.1-8b_attention.csv")
 
 
-def _attention(gpu: str, kind: str, kv_dtype: str) -> pl.DataFrame:
+def _attention(gpu: str, kind: str) -> pl.DataFrame:
     table = measured_table("aiconfigurator", f"{kind}_attention_{GPUS[gpu][0]}_vllm0.14.0.parquet")
-    return table.filter(pl.col("kv_cache_dtype") == FORMATS[kv_dtype])
+    return table.filter(pl.col("kv_cache_dtype") == FORMATS["bf16"])
 
 
 def halved(rows: pl.DataFrame, keys: list[str], unit: list[str]) -> pl.DataFrame:

@@ -35,7 +35,7 @@ class ActivePath(NamedTuple):
         return np.bincount(count, np.diff(edges)) / (to_s - from_s)
 
     def mean(self, from_s: float, to_s: float) -> float:
-        """Mean over time between two instants."""
+        """Mean number of active models over the time between two instants (seconds)."""
         shares = self.shares(from_s, to_s)
         return float(shares @ np.arange(shares.size))
 

@@ -36,12 +36,12 @@ class Line(NamedTuple):
 
     @property
     def mmc(self) -> float:
-        """Mean wait of M/M/c at this load."""
+        """Mean wait of M/M/c at this load, in mean service times."""
         return erlang_c(self.load * self.servers, self.servers) / (self.servers * (1 - self.load))
 
     @property
     def mdc(self) -> float:
-        """Exact mean wait of M/D/c at this load."""
+        """Exact mean wait of M/D/c at this load, in mean service times."""
         return mdc_mean_queue(self.load * self.servers, self.servers) / (self.load * self.servers)
 
     @property

@@ -111,7 +111,6 @@ def plan_chains(
     wanted: int,
     chains: int | None = None,
     direction_aware: bool = True,
-    leaf_aware: bool = True,
 ) -> list[Chain]:
     """Which chains bring the weights to `wanted` spare accelerators?
 
@@ -124,7 +123,6 @@ def plan_chains(
         wanted: accelerators to reach.
         chains: how many; as many as there are sources and targets for when None. The paper does not state the number.
         direction_aware: prune sources by direction of traffic.
-        leaf_aware: prefer hops below one leaf switch.
 
     Raises:
         InputError: no holder, fewer spares than wanted, more chains than sources or targets.
@@ -149,14 +147,14 @@ def plan_chains(
             field="chains",
         )
     leaves = {node.leaf for node in nodes}
-    order = sorted(sources, key=lambda holder: (leaf_aware and holder.leaf not in leaves, -holder.bytes_per_s))
+    order = sorted(sources, key=lambda holder: (holder.leaf not in leaves, -holder.bytes_per_s))
     tails = [(source, []) for source in order[:count]]
     for index, node in enumerate(nodes):
         left = len(nodes) - index
         empty = [tail for tail in tails if not tail[1]]
         # Every chain gets a node: the last ones are kept for those that have none.
         open_ = empty if len(empty) >= left else tails
-        near = [tail for tail in open_ if leaf_aware and _leaf(tail) == node.leaf]
+        near = [tail for tail in open_ if _leaf(tail) == node.leaf]
         min(near or open_, key=lambda tail: len(tail[1]))[1].append(node)
     return [Chain(source=source, nodes=tuple(nodes)) for source, nodes in tails]
 

@@ -227,3 +227,21 @@ def test_what_differs_names_the_assumption_and_a_run():
     result = wb.experiment("chains/edge-cloud").run()
     row = readings(result, "differs").row(0, named=True)
     assert "with arrival_rate_per_s = 0.05" in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "left", "links"),
+    [
+        (0, [10, 10, 10, 10, 10], []),
+        (1, [5, 0, 10, 10, 10], [("j1-j2", "j1", 1, 1), ("j1-j2", "j2", 2, 3)]),
+        (2, [0, 0, 10, 5, 5], [("j1-j4-j5", "j1", 1, 1), ("j1-j4-j5", "j4", 2, 2), ("j1-j4-j5", "j5", 3, 3)]),
+        (6, [0, 0, 5, 0, 0], [("j3-j4-j5", "j3", 1, 1), ("j3-j4-j5", "j4", 2, 2), ("j3-j4-j5", "j5", 3, 3)]),
+    ],
+)
+def test_cache_allocation_goes_round_by_round(rounds, left, links):
+    """The notes' example (§2.6): five jobs a round, two slots each on j2, slots left over on j3 alone."""
+    run = wb.experiment("chains/chain-example").run("analytic", rounds=rounds)
+    assert run.tables["servers"]["slots_left"].to_list() == left
+    found = run.tables["links"].select("chain", "server", "first_block", "last_block")
+    assert found.rows()[-len(links) :] == links
+    assert len(run.figure().data) > 0

@@ -12,8 +12,8 @@ IDLE = "rgba(128,128,128,.35)"
 
 
 def example(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """Blocks of each server as bars, and seconds and jobs of each chain."""
-    servers, chains = outcome.tables["servers"], outcome.tables["chains"]
+    """Blocks of each server as bars, GCA's chains as lines through them, and seconds and jobs of each chain."""
+    servers, chains, links = (outcome.tables[name] for name in ("servers", "chains", "links"))
 
     def blocks(made: Canvas, row: int) -> None:
         for group in sorted(set(servers["chain"].to_list())):
@@ -33,7 +33,21 @@ def example(outcome: Outcome, panel: str | None = None) -> Canvas:
                         f"{slots} slots, {left} left" for slots, left in part.select("slots", "slots_left").rows()
                     ],
                     "textposition": "inside",
+                    "insidetextanchor": "start",
                 },
+                row=row,
+            )
+        for index, ((name,), hops) in enumerate(links.group_by("chain", maintain_order=True)):
+            aside = 0.07 * (index - 1)  # so that chains that share a hop are seen apart
+            ends = hops.select(pl.concat_list("first_block", "last_block")).to_series().to_list()
+            made.add(
+                scatter(
+                    [block + aside for pair in ends for block in pair],
+                    [server for server in hops["server"].to_list() for _ in range(2)],
+                    name=f"round {index + 1} of GCA: {name}",
+                    mode="lines+markers",
+                    line={"color": COLOURS[index + 2], "width": 3},
+                ),
                 row=row,
             )
         made.x(row, title="block", dtick=1, range=[0.4, (servers["first_block"] + servers["blocks"]).max() - 0.4])
@@ -47,7 +61,7 @@ def example(outcome: Outcome, panel: str | None = None) -> Canvas:
                     part["servers"].to_list(),
                     part["rate_per_s"].to_list(),
                     name=text,
-                    marker={"color": COLOURS[index]},
+                    marker={"color": COLOURS[6 + index]},
                     text=[f"{jobs} x {1 / s:.3g}/s" for jobs, s in part.select("capacity", "service_s").rows()],
                     textposition="auto",
                 ),

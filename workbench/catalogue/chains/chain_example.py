@@ -10,7 +10,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
-from workbench.chains import Composition, Fleet, all_chains, compose
+from workbench.chains import Chain, Composition, Fleet, all_chains, compose
 from workbench.errors import UserError
 
 MEMORY_GB, COMMUNICATION_S, LAYERS = (2, 3, 2, 2, 2), (1.0, 2.0, 1.0, 1.0, 1.0), 3
@@ -22,9 +22,10 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     table = tables["chains"]
     rates = dict(table.group_by("algorithm", maintain_order=True).agg(pl.col("rate_per_s").sum()).rows())
     counts = dict(table.group_by("algorithm", maintain_order=True).len().rows())
+    found, rate = counts.get("GCA", 0), rates.get("GCA", 0.0)
     return (
         f"Placement forms {counts['GBP-CR']} chains with {parameters['reserved']} jobs each ({rates['GBP-CR']:.3g}/s); "
-        f"through the same blocks cache allocation runs {counts['GCA']} chains and serves {rates['GCA']:.3g} jobs/s."
+        f"through the same blocks cache allocation runs {found} chains and serves {rate:.3g} jobs/s."
     )
 
 
@@ -56,8 +57,21 @@ def chain_example(
     reserved: Annotated[
         int, Par("Jobs reserved for (c)", low=1, high=5, status="published", source=f"{_PAPER}: c = 1")
     ] = 1,
+    rounds: Annotated[
+        int,
+        Par(
+            "Rounds of cache allocation (GCA) shown",
+            low=0,
+            high=6,
+            source="chosen: all there are; fewer show GCA's steps",
+        ),
+    ] = 6,
 ) -> dict[str, pl.DataFrame]:
-    """GBP-CR's groups and GCA's chains, their seconds as a + b eps, capacities, and slots left over."""
+    """GBP-CR's groups and GCA's chains, their seconds as a + b eps, capacities, and slots left over.
+
+    Each round of GCA adds one chain, the quickest that the slots left over allow; with fewer `rounds` tables and figure
+    show the first of them.
+    """
     fleet = Fleet(
         memory_bytes=[gb * 10 * DECI_GB for gb in MEMORY_GB],
         communication_s=COMMUNICATION_S,
@@ -69,6 +83,11 @@ def chain_example(
     made = compose(fleet, reserved)
     if not made.chains:
         raise UserError(f"With room for {reserved} jobs on each block these servers cannot host the model.")
+    shown = made.chains[:rounds]
+    taken = [0] * fleet.servers
+    for chain in shown:
+        for j, blocks in zip(chain.servers, chain.blocks, strict=True):
+            taken[j] += blocks * chain.capacity
     servers = pl.DataFrame(
         {
             "server": [f"j{j + 1}" for j in range(fleet.servers)],
@@ -76,23 +95,37 @@ def chain_example(
             "blocks": made.placement.blocks.tolist(),
             "chain": made.placement.group.tolist(),
             "slots": made.slots.tolist(),
-            "slots_left": made.left.tolist(),
+            "slots_left": [all_ - gone for all_, gone in zip(made.slots.tolist(), taken, strict=True)],
         }
     )
     groups = [_group(made, number, reserved) for number in range(made.placement.groups)]
     rows = groups + [
-        ("GCA", _names(chain.servers), len(chain.servers), chain.capacity, chain.service_s) for chain in made.chains
+        ("GCA", _names(chain.servers), len(chain.servers), chain.capacity, chain.service_s) for chain in shown
     ]
     chains = pl.DataFrame(
         rows, schema=["algorithm", "servers", "hops", "capacity", "service_s"], orient="row"
     ).with_columns(rate_per_s=pl.col("capacity") / pl.col("service_s"))
     possible = len(all_chains(fleet, made.placement))
     context.cite("chains that are possible through this placement", possible, "1", "computed", "walked one by one")
-    return {"servers": servers, "chains": chains, "headline": headline(_known(made, eps_s))}
+    return {"servers": servers, "chains": chains, "links": _links(shown), "headline": headline(_known(made, eps_s))}
 
 
 def _names(servers: tuple[int, ...]) -> str:
     return "-".join(f"j{server + 1}" for server in servers)
+
+
+def _links(chains: tuple[Chain, ...]) -> pl.DataFrame:
+    """Which blocks a job of each chain has processed on each server, in the order in which it meets them."""
+    rows = []
+    for chain in chains:
+        first = 1
+        for j, blocks in zip(chain.servers, chain.blocks, strict=True):
+            rows.append((_names(chain.servers), f"j{j + 1}", first, first + blocks - 1))
+            first += blocks
+    return pl.DataFrame(
+        rows, orient="row",
+        schema={"chain": pl.String, "server": pl.String, "first_block": pl.Int64, "last_block": pl.Int64},
+    )  # fmt: skip
 
 
 def _group(made: Composition, number: int, reserved: int) -> tuple:

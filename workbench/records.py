@@ -117,6 +117,11 @@ def not_negative(value: float, name: str) -> float:
     return _number(value, name, lambda number: number >= 0, "give a finite number of 0 or more")
 
 
+def share(value: float, name: str) -> float:
+    """A share that a user gave, from 0 to 1; else an `InputError` that names it."""
+    return _number(value, name, lambda number: 0 <= number <= 1, "give a share from 0 to 1")
+
+
 def whole(value: int, name: str, least: int = 0, most: int = LARGEST) -> int:
     """A whole number that a user gave, as an int, if it lies within bounds; else an `InputError` that names it."""
     right = isinstance(value, Integral) and not isinstance(value, bool)

@@ -140,3 +140,25 @@ def test_a_group_that_cannot_be():
         costs_of(model("qwen2.5-7b"), accelerator("a100-80gb-sxm"), 8)
     with pytest.raises(InputError, match="leaves no KV memory"):
         costs_of(model("llama-3-70b"), accelerator("a100-80gb-sxm"), 1)
+
+
+@pytest.mark.parametrize("about", [request_density, total_density, steady_batch])
+@pytest.mark.parametrize(
+    ("prompt", "output", "words"),
+    [
+        (-1, 1, "'prompt': holds -1"), (np.nan, 1, "'prompt': holds nan"), (1, 0, "'output': holds 0"),
+        ([], [], "'prompt': is empty"), ([1, 2, 3], [1, 2], "2 numbers for 3 prompts"), ("a", 1, "no number"),
+    ],
+)  # fmt: skip
+def test_lengths_that_cannot_be(about, prompt, output, words):
+    with pytest.raises(InputError, match=words):
+        about(prompt, output, llama_costs())
+
+
+def test_shares_and_pools_that_cannot_be():
+    for shared in (-0.1, 1.1, np.nan):
+        with pytest.raises(InputError, match="'shared': is"):
+            total_density([1], [1], llama_costs(), shared)
+    for held in (np.nan, -1.0, 0.0, np.inf):
+        with pytest.raises(InputError, match="'pool_bytes': is"):
+            costs_of(model("llama-3-8b"), accelerator("a100-80gb-sxm"), pool_bytes=held)

@@ -90,3 +90,19 @@ def test_disaggregation_waits_for_the_slower_group():
     assert disaggregated_s(found, 1, 1) == 30.0
     assert disaggregated_s(found, 2, 1) == 25.0
     assert disaggregated_s(found, 1, 4) == 15.0
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: memory_bound_output(-1, llama_costs()), "'prompt': holds -1"),
+        (lambda: balanced_tokens(np.nan, llama_costs()), "'density': holds nan"),
+        (lambda: reordering_gain(-1.0, 0.5, 0.3), "'density': holds -1"),
+        (lambda: reordering_gain(1.0, 2.0, 0.3), "'memory_slope': is 2"),
+        (lambda: largest_gain(0.5, np.nan), "'compute_slope': is nan"),
+        (lambda: largest_gain(0.5, 1.0), "give a slope below 1"),
+    ],
+)
+def test_questions_that_have_no_answer(ask, words):
+    with pytest.raises(InputError, match=words):
+        ask()

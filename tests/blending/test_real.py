@@ -82,6 +82,12 @@ def test_slopes_are_found_again(slopes):
 def test_slopes_need_readings_to_judge_them():
     with pytest.raises(InputError, match="at least 4"):
         fit_slopes([1.0, 2.0], [1.0, 2.0], [1.0, 2.0])
+    fine = [1.0, 2.0, 3.0, 4.0]
+    for reading in (np.nan, 0.0, -1.0):
+        with pytest.raises(InputError, match="'together_s': holds"):
+            fit_slopes(fine, fine, [reading, *fine[1:]])
+    with pytest.raises(InputError, match="'memory_s': holds 3 readings for 4"):
+        fit_slopes(fine, fine[:3], fine)
 
 
 def test_seconds_of_a_run_by_hand():

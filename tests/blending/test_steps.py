@@ -152,3 +152,27 @@ def test_what_cannot_be_served_is_refused():
         serve(pool, tree, estimates, plain(np.arange(1)), small_costs(9))
     with pytest.raises(InputError, match="give a multiple of 128 tokens"):
         serve(pool, tree, estimates, plain(np.arange(1)), small_costs(90), batch=100)
+    pool = pool_of_tokens([[1, 2, 3], [1, 4]], [7, 2])
+    tree, estimates = oracle(pool)
+
+    def run(order, **given):
+        return serve(pool, tree, estimates, plain(np.array(order, np.int64)), small_costs(90), **given)
+
+    for order, words in (
+        ([0, 2], "names request 2 of 2"), ([-1, 0], "names request -1 of 2"), ([1, 1], "names request 1 twice"),
+        ([], "is empty"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=f"'order': {words}"):
+            run(order)
+    for name, value in (("cap", np.nan), ("cap", 0), ("cap", 1.5), ("patience", -1.0), ("patience", np.nan)):
+        with pytest.raises(InputError, match=f"'{name}': is"):
+            run([0, 1], **{name: value})
+    assert run([1]).request.tolist() == [1]
+
+
+@pytest.mark.parametrize(("name", "value"), [("kept", 2), ("kept", np.nan), ("threshold", -1), ("threshold", np.nan)])
+def test_splits_that_cannot_be(name, value):
+    pool = pool_of_tokens([[1, 2], [1, 3]], [5, 6])
+    tree, estimates = oracle(pool)
+    with pytest.raises(InputError, match=f"'{name}': is"):
+        transform(pool, tree, estimates, small_costs(90), **{name: value})

@@ -139,6 +139,11 @@ def test_a_mix_lies_between_its_sources():
         mix("wildchat-like", 5.0, 0.2, 20_000, llama_costs(), np.random.default_rng(1))
     with pytest.raises(UserError, match="choose values between theirs"):
         mix("wildchat-like", 1.0, 0.05, 20_000, llama_costs(), np.random.default_rng(1))
+    for wrong in (np.nan, -0.1, 1.5):
+        with pytest.raises(UserError, match="'sharing': is"):
+            mix("burstgpt-like", 1.4, wrong, 20_000, llama_costs(), np.random.default_rng(1))
+    with pytest.raises(UserError, match="'main_shared': is -1"):
+        mix("burstgpt-like", 1.4, 0.35, 20_000, llama_costs(), np.random.default_rng(1), main_shared=-1)
 
 
 def test_a_real_trace_keeps_its_name_and_is_never_replaced(shared_data):

@@ -126,6 +126,11 @@ def test_the_last_hash_covers_what_is_left():
     [
         (lambda: pool_of_tokens([[1]], [0]), "whole number of 1 or more"),
         (lambda: pool_of_tokens([[1]], [1, 2]), "has 2 values for 1 prompts"),
+        (lambda: pool_of_tokens([[1], [1.5]], [1, 1]), "row 2, field 'prompts': is no list of token ids"),
+        (lambda: pool_of_tokens([["a"]], [1]), "no list of token ids"),
+        (lambda: pool_of_tokens([[2**70]], [1]), "no list of token ids"),
+        (lambda: pool_of_tokens([[[1]]], [1]), "no list of token ids"),
+        (lambda: pool_of_requests(pl.DataFrame({"prompt_tokens": [9]}), 4), "'output_tokens': is no column"),
         (lambda: pool_of_tokens([], []), "an offline pool needs a request"),
         (
             lambda: pool_of_requests(

@@ -9,7 +9,7 @@ from workbench.blending.kernels.seconds import step_seconds
 from workbench.blending.policy import INTERFERENCE, SLOPES, overlapped_s
 from workbench.errors import InputError, UnknownName
 from workbench.profiles import Accelerator, Model
-from workbench.records import NotNegative, Positive, Record
+from workbench.records import NotNegative, Positive, Record, positive
 
 BUFFER_BYTES = 4e9
 """Activations and buffers of an accelerator: BlendServe Fig 6 takes 20 GB for these and the 16 GB of Llama-3-8B."""
@@ -93,7 +93,7 @@ def costs_of(model: Model, accelerator: Accelerator, tp: int = 1, pool_bytes: fl
             f"tp = {tp} does not divide the {model.kv_heads} KV heads of {model.name}", "choose a divisor", field="tp"
         )
     memory = float(accelerator.memory_bytes) * tp
-    left = memory - model.weight_bytes - BUFFER_BYTES * tp if pool_bytes is None else pool_bytes
+    left = memory - model.weight_bytes - BUFFER_BYTES * tp if pool_bytes is None else positive(pool_bytes, "pool_bytes")
     if left <= 0:
         raise InputError(
             f"{model.name} leaves no KV memory on {tp} x {accelerator.name}", "use more accelerators", field="tp"

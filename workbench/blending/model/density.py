@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.blending.model.costs import Costs
+from workbench.errors import InputError
+from workbench.records import share
 
 
 class Density(NamedTuple):
@@ -33,15 +35,38 @@ class Density(NamedTuple):
 PLAIN = Density()
 
 
+def checked(values, name: str, above: bool = False) -> np.ndarray:
+    """Finite numbers from 0 on, or above 0, as an array of any shape; else an `InputError` that names them."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("holds something that is no number", "give numbers", field=name) from None
+    if not array.size:
+        raise InputError("is empty", "give at least one number", field=name)
+    bad = ~np.isfinite(array) | (array <= 0 if above else array < 0)
+    if bad.any():
+        remedy = "give finite numbers " + ("above 0" if above else "from 0 on")
+        raise InputError(f"holds {array[bad][0]:g}", remedy, field=name)
+    return array
+
+
+def _lengths(prompt, output) -> tuple[np.ndarray, np.ndarray]:
+    """Prompt and output tokens as arrays that fit together."""
+    sides = checked(prompt, "prompt"), checked(output, "output", above=True)
+    if sides[0].ndim and sides[1].ndim and sides[0].shape != sides[1].shape:
+        raise InputError(f"holds {sides[1].size} numbers for {sides[0].size} prompts", "give one each", field="output")
+    return sides
+
+
 def compute_seconds(prompt, output, costs: Costs, about: Density = PLAIN):
     """Seconds that requests compute, Comp(r) (BlendServe §4.1); arrays or numbers of tokens."""
-    prompt, output = np.asarray(prompt, dtype=float), np.asarray(output, dtype=float)
+    prompt, output = _lengths(prompt, output)
     return (prompt + output + about.pair_weight(costs) * prompt**2) * costs.token_s
 
 
 def memory_seconds(prompt, output, costs: Costs, about: Density = PLAIN):
     """Seconds that requests read KV, Mem(r) = (p d + d^2 / 2) KV tokens (BlendServe §4.1)."""
-    prompt, output = np.asarray(prompt, dtype=float), np.asarray(output, dtype=float)
+    prompt, output = _lengths(prompt, output)
     return (prompt * output + output**2 / 2) * costs.token_s / about.balance(costs)
 
 
@@ -58,7 +83,7 @@ def total_density(prompt, output, costs: Costs, shared: float = 0.0, about: Dens
         shared: s, share of the compute that prefix hits save; KV is read all the same.
     """
     compute = compute_seconds(prompt, output, costs, about).sum()
-    return float((1 - shared) * compute / memory_seconds(prompt, output, costs, about).sum())
+    return float((1 - share(shared, "shared")) * compute / memory_seconds(prompt, output, costs, about).sum())
 
 
 class SteadyBatch(NamedTuple):
@@ -90,7 +115,7 @@ def steady_batch(prompt, output, costs: Costs, length_biased: bool = True) -> St
     The density of the batch is that of the requests. With the printed mean more requests are let in than fit: the batch
     then reads more than the pool holds, and `memory_s` shows it.
     """
-    prompt, output = (np.atleast_1d(np.asarray(side, dtype=float)) for side in (prompt, output))
+    prompt, output = map(np.atleast_1d, _lengths(prompt, output))
     held = float((prompt * output + output**2 / 2).sum() / output.sum())
     assumed = held if length_biased else float(prompt.mean() + output.mean() / 2)
     decodes = costs.pool_bytes / (assumed * costs.kv_bytes_per_token)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.blending.kernels.layout import DECODES, KV_READ, PAIRS, TOKENS
+from workbench.blending.model.density import checked
 from workbench.blending.policy import overlapped_s
 from workbench.errors import InputError
 
@@ -81,6 +82,9 @@ def fit_slopes(compute_s, memory_s, together_s) -> SlopeFit:
     compute, memory, together = (np.asarray(values, float) for values in (compute_s, memory_s, together_s))
     if compute.size < 4:
         raise InputError(f"are {compute.size}", "give at least 4, to fit two slopes and judge them", field="readings")
+    for values, name in ((compute, "compute_s"), (memory, "memory_s"), (together, "together_s")):
+        if checked(values, name, above=True).shape != compute.shape:
+            raise InputError(f"holds {values.size} readings for {compute.size}", "give one each", field=name)
     half = slice(None, None, 2)
     a, b = (grid.reshape(-1, 1) for grid in np.meshgrid(GRID, GRID, indexing="ij"))
     misses = overlapped_s(compute[half], memory[half], a, b) / together[half] - 1

@@ -50,12 +50,19 @@ def pool_of_tokens(prompts: Sequence[Sequence[int]], output) -> Pool:
         prompts: token ids of each request. output: output tokens of each.
 
     Raises:
-        InputError: lengths do not fit together, or an output below 1.
+        InputError: lengths do not fit together, an output below 1, or a prompt that is no list of token ids.
     """
-    parts = [np.asarray(prompt, dtype=np.int64) for prompt in prompts]
+    parts = [_tokens(prompt, row) for row, prompt in enumerate(prompts, 1)]
     symbols = np.concatenate([*parts, np.zeros(0, np.int64)])
     start = np.cumsum([0, *(part.size for part in parts)], dtype=np.int64)
     return checked_pool(symbols, start, np.ones(symbols.size, np.int64), output)
+
+
+def _tokens(prompt: Sequence[int], row: int) -> np.ndarray:
+    given = np.atleast_1d(np.asarray(prompt)) if np.size(prompt) else np.zeros(0, np.int64)
+    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or not np.can_cast(given.dtype, np.int64):
+        raise InputError("is no list of token ids", "give whole numbers below 2^63", row=row, field="prompts")
+    return given.astype(np.int64)
 
 
 def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
@@ -68,6 +75,9 @@ def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
         block_tokens: prompt tokens that a hash covers.
     """
     block = whole(block_tokens, "block_tokens", 1)
+    for name in ("prompt_tokens", "output_tokens"):
+        if name not in requests.columns:
+            raise InputError("is no column of the requests", "give a request table, such as trace.requests", field=name)
     prompt = requests["prompt_tokens"].to_numpy().astype(np.int64)
     counts = -(-prompt // block)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

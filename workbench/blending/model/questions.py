@@ -3,9 +3,10 @@
 import numpy as np
 
 from workbench.blending.model.costs import Costs
-from workbench.blending.model.density import PLAIN, Density
+from workbench.blending.model.density import PLAIN, Density, checked
 from workbench.blending.policy import overlapped_s
-from workbench.records import positive
+from workbench.errors import InputError
+from workbench.records import share
 
 
 def memory_bound_output(prompt, costs: Costs, about: Density = PLAIN):
@@ -19,7 +20,7 @@ def memory_bound_output(prompt, costs: Costs, about: Density = PLAIN):
         costs: of model and accelerator.
         about: what counts.
     """
-    prompt, balance = np.asarray(prompt, dtype=float), about.balance(costs)
+    prompt, balance = checked(prompt, "prompt"), about.balance(costs)
     rest = balance - prompt
     return rest + np.sqrt(rest**2 + 2 * balance * (prompt + about.pair_weight(costs) * prompt**2))
 
@@ -31,7 +32,7 @@ def balanced_tokens(density, costs: Costs):
         density: ρ of the requests, a number or an array.
         costs: of model and accelerator, with their KV pool.
     """
-    return np.asarray(density, dtype=float) * costs.pool_bytes / costs.memory_bytes_per_s / costs.token_s
+    return checked(density, "density") * costs.pool_bytes / costs.memory_bytes_per_s / costs.token_s
 
 
 def reordering_gain(density, memory_slope: float, compute_slope: float):
@@ -43,7 +44,9 @@ def reordering_gain(density, memory_slope: float, compute_slope: float):
 
     The largest gain lies where both branches meet, at ρ = (1 - a) / (1 - b).
     """
-    density = np.asarray(density, dtype=float)
+    density = checked(density, "density")
+    share(memory_slope, "memory_slope")
+    share(compute_slope, "compute_slope")
     return (density + 1.0) / overlapped_s(density, np.ones_like(density), memory_slope, compute_slope)
 
 
@@ -53,5 +56,7 @@ def largest_gain(memory_slope: float, compute_slope: float) -> tuple[float, floa
     >>> largest_gain(0.0, 0.0), largest_gain(1 / 2, 1 / 3)
     ((1.0, 2.0), (0.75, 1.4))
     """
-    meet = (1.0 - memory_slope) / positive(1.0 - compute_slope, "1 - compute_slope")
+    if share(compute_slope, "compute_slope") == 1.0:
+        raise InputError("is 1: nothing overlaps while computing", "give a slope below 1", field="compute_slope")
+    meet = (1.0 - share(memory_slope, "memory_slope")) / (1.0 - compute_slope)
     return round(meet, 12), round(float(reordering_gain(meet, memory_slope, compute_slope)), 12)

@@ -24,6 +24,7 @@ from workbench.blending.model.prompts import Pool
 from workbench.blending.model.tree import Tree
 from workbench.blending.policy import TILE
 from workbench.errors import InputError, UnknownName
+from workbench.records import not_negative, positive
 
 SCANS = {"single": SINGLE, "open": OPEN, "feedback": FEEDBACK}
 DENSE_BATCH = 1024
@@ -99,7 +100,8 @@ def serve(
         patience: times the expected output after which a request of the left end counts to the right one.
 
     Raises:
-        InputError: a request that the pool cannot hold, a batch that is no multiple of the tile.
+        InputError: a request that the pool cannot hold, that does not exist or is named twice; a batch that is no
+            multiple of the tile; a cap or a patience that cannot be.
     """
     return result_of(
         order, *run_steps(*lowered(pool, tree, estimates, order, costs, scan, batch, retain, cap, patience))
@@ -115,6 +117,10 @@ def lowered(
         raise UnknownName("scan", scan, SCANS)
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < TILE or batch % TILE:
         raise InputError(f"is {batch!r}", f"give a multiple of {TILE} tokens", field="batch")
+    if positive(cap, "cap") > 1:
+        raise InputError(f"is {cap:g}", "give a share of the pool above 0 and at most 1", field="cap")
+    not_negative(patience, "patience")
+    _check_served(order.request, pool.size)
     capacity = costs.pool_tokens
     whole = pool.prompt + pool.output
     if whole.max() > capacity:
@@ -136,6 +142,18 @@ def lowered(
         compute_left=compute, kv_left=float(reads.sum()), patience=0.0 if scan == "single" else float(patience),
     )  # fmt: skip
     return Jobs(pool.prompt, pool.output, expected, parent, own), Nodes(tree.parent, tree.tokens), order, rules
+
+
+def _check_served(served: np.ndarray, requests: int) -> None:
+    """The loop would write beside its arrays for a request that does not exist, and serve one twice."""
+    if not served.size:
+        raise InputError("is empty", "serve at least one request", field="order")
+    if served.min() < 0 or served.max() >= requests:
+        wrong = int(served[(served < 0) | (served >= requests)][0])
+        raise InputError(f"names request {wrong} of {requests}", f"give 0 to {requests - 1}", field="order")
+    times = np.bincount(served)
+    if times.max() > 1:
+        raise InputError(f"names request {int(times.argmax())} twice", "serve each once", field="order")
 
 
 def _left(pool: Pool, tree: Tree, estimates: Estimates, served: np.ndarray) -> tuple[float, np.ndarray]:

@@ -13,7 +13,7 @@ from workbench.blending.model.costs import Costs
 from workbench.blending.model.prompts import Pool
 from workbench.blending.model.sources import AnySource, Drawn, source_named
 from workbench.errors import UserError
-from workbench.records import positive, whole
+from workbench.records import positive, share, whole
 
 SHARER, HEAVY = "mmlu-like", "openvid-like"
 FEWEST, MOST = 1_000, 2_000_000
@@ -71,6 +71,10 @@ def mix(
         UserError: no such mix exists.
     """
     density, requests = positive(density, "density"), whole(requests, "requests", FEWEST, MOST)
+    if sharing is not None:
+        sharing = share(sharing, "sharing")
+    if main_shared is not None:
+        whole(main_shared, "main_shared")
     sources = [source_named(name) for name in (main, sharer, heavy)]
     if main_shared is not None:
         sources[0] = sources[0].sharing(main_shared)

@@ -13,6 +13,7 @@ from workbench.blending.model.estimating import Estimates
 from workbench.blending.model.prompts import Pool
 from workbench.blending.model.tree import Tree, sharing, weigh
 from workbench.errors import UnknownName
+from workbench.records import not_negative, share
 
 OUTLIER, BUDGET, NONE = "outlier", "budget", "none"
 SPLITS = (OUTLIER, BUDGET, NONE)
@@ -57,8 +58,9 @@ def transform(
         return _outliers(pool, tree, estimates, costs, about, -1.0)._replace(threshold=0.0)
     attempt = _outliers if split == OUTLIER else _budget
     if threshold is not None:
-        return attempt(pool, tree, estimates, costs, about, threshold)
-    least = kept * sharing(pool, tree)
+        limit = threshold if threshold == np.inf else not_negative(threshold, "threshold")
+        return attempt(pool, tree, estimates, costs, about, limit)
+    least = share(kept, "kept") * sharing(pool, tree)
     candidates = _candidates(tree, split)
     low, best = 0, attempt(pool, tree, estimates, costs, about, candidates[0])
     high = len(candidates)

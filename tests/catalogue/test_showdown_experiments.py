@@ -176,3 +176,25 @@ def test_two_bursts_by_hand():
 def test_bursts_that_are_far_apart_do_not_meet():
     table = tables_of(TWO_BURSTS, "simpy", gap_s=5.0)["waits"].filter(pl.col("gap_s") == 5)
     assert table["seconds"].max() == pytest.approx(WEIGHTS / 11.75e9 * 131 / 128, rel=1e-6)
+
+
+MULTICAST = "showdown/pool-multicast"
+
+
+def test_a_switch_by_chain_by_hand():
+    """One receiver, two blocks: both come over the network, each goes on over PCIe while the next one comes."""
+    given = {"schedule": "chain", "receivers": 1, "blocks": 2, "nic_bytes_per_s": 10e9, "store_bytes_per_s": 1e9}
+    for backend in ("analytic", "simpy"):
+        tables = tables_of(MULTICAST, backend, most=8, **given)
+        seconds = dict(tables["switch"].filter(pl.col("hosts") == 1).select("source", "seconds").rows())
+        size, over_pcie_s = seconds["remote store"] * 1e9, seconds["host memory"]
+        want = size / 10e9 + over_pcie_s / 2 if over_pcie_s < size / 10e9 else size / 2 / 10e9 + over_pcie_s
+        assert seconds["multicast"] == pytest.approx(want)
+
+
+def test_faster_sources_keep_more_promises():
+    table = alone(MULTICAST, "compiled").tables["pools"]
+    for row in table.to_dicts():
+        assert row["done"] + row["rejected"] + row["failed"] == row["arrived"]
+    kept = dict(table.select("source", "attainment").rows())
+    assert kept["host memory"] >= kept["multicast"] > kept["remote store"]

@@ -4,8 +4,8 @@ import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.showdown.pool import SYSTEMS as POOLED
-from workbench.figures.base import GREY, Palette, curve
-from workbench.figures.canvas import Canvas
+from workbench.figures.base import COLOURS, GREY, Palette, curve, log_axis
+from workbench.figures.canvas import Canvas, bar
 from workbench.figures.panels import Painter, stack
 from workbench.figures.showdown import pareto
 
@@ -50,3 +50,38 @@ def pool(outcome: Outcome, panel: str | None = None) -> Canvas:
         }
     painters["active"] = ("Models that are active", active)
     return stack("Who pools the long tail?", painters, panel if panel in painters else None)
+
+
+def pool_multicast(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Seconds of a switch by receivers, and attainment by models, for each source of the weights."""
+
+    def switch(made: Canvas, row: int) -> None:
+        palette, table = Palette(), outcome.tables["switch"]
+        for name in table["source"].unique(maintain_order=True):
+            part = table.filter(pl.col("source") == name)
+            made.add(*curve(part, "hosts", "seconds", name, palette, name=f"switch, {name}"), row=row)
+        made.x(row, title="hosts that receive").y(row, title="seconds of a switch")
+        log_axis(made, "y", row=row)
+
+    painters = {}
+    if "switch" in outcome.tables:
+        painters["switch"] = ("A switch of the mean model", switch)
+    if "pools" in outcome.tables:
+        painters["attainment"] = ("Aegaeon's promise kept, by the paper's definition", kept_bars(outcome))
+    return stack("A pool that is loaded by multicast", painters, panel if panel in painters else None)
+
+
+def kept_bars(outcome: Outcome) -> Painter:
+    """Attainment by source of the weights, a group of bars for each number of models."""
+
+    def paint(made: Canvas, row: int) -> None:
+        table = outcome.tables["pools"].filter(pl.col("backend") == outcome.tables["pools"]["backend"][0])
+        means = table.group_by("source", "models", maintain_order=True).agg(pl.col("attainment").mean())
+        for place, name in enumerate(means["source"].unique(maintain_order=True)):
+            part = means.filter(pl.col("source") == name)
+            x = [f"{count} models" for count in part["models"]]
+            marker = {"color": COLOURS[place], "pattern": {"shape": ("", "/", ".")[place]}}
+            made.add(bar(x, part["attainment"].to_list(), name=f"kept, {name}", marker=marker), row=row)
+        made.set(barmode="group").y(row, title="kept", tickformat=".0%", rangemode="tozero")
+
+    return paint

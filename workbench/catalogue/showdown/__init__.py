@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("burst", "savings", "pool", "two_bursts"):
+for _name in ("burst", "savings", "pool", "two_bursts", "pool_multicast"):
     import_module(f"{__name__}.{_name}")

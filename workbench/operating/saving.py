@@ -1,6 +1,7 @@
 """A run as a folder: its tables as Parquet for anybody, the engine's arrays and the records for `wb.load`."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -34,6 +35,23 @@ def save(run: Run, path: str | Path) -> Path:
     Raises:
         UserError: something that is not a saved run stands there, or nothing can be written there.
     """
+    engine_run = {name: getattr(run.served, name) for name in Served.model_fields if name not in PARTS}
+    return write_run(run, path, FORMAT, RECORDS, TABLES, {"seed": run.seed, "engine_run": engine_run})
+
+
+def write_run(
+    run: Run | PooledRun,
+    path: str | Path,
+    form: str,
+    records: Mapping[str, Any],
+    tables: Sequence[str],
+    facts: Mapping[str, Any],
+) -> Path:
+    """Write a run in a format: its records and tables, the arrays of the engine's own record, and facts of the format.
+
+    Raises:
+        UserError: as `save`.
+    """
     path = Path(path)
     if path.exists() and not is_saved_run(path):
         raise UserError(f"{path} exists and is not a saved run; choose another folder.")
@@ -41,18 +59,17 @@ def save(run: Run, path: str | Path) -> Path:
     numbers: dict[str, Any] = {}
     for name in ("lowered", "outcome"):
         take_apart(getattr(run.served, name), name, arrays, numbers)
-    facts = {name: TypeAdapter(kind).dump_python(getattr(run, name), mode="json") for name, kind in RECORDS.items()}
-    facts |= {"models": {name: model.model_dump(mode="json") for name, model in run.models.items()}}
-    facts |= {"seed": run.seed, "backend": run.backend, "notes": run.notes, "sentence": run.sentence}
-    facts |= {"engine_run": {name: getattr(run.served, name) for name in Served.model_fields if name not in PARTS}}
-    facts |= {"numbers": numbers, "shapes": {name: array.shape for name, array in arrays.items()}}
+    told = {name: TypeAdapter(kind).dump_python(getattr(run, name), mode="json") for name, kind in records.items()}
+    told |= {"models": {name: model.model_dump(mode="json") for name, model in run.models.items()}}
+    told |= {"backend": run.backend, "notes": run.notes, "sentence": run.sentence, **facts}
+    told |= {"numbers": numbers, "shapes": {name: array.shape for name, array in arrays.items()}}
     with folder_atomic(path) as beside:
-        for name in TABLES:
+        for name in tables:
             (beside / f"{name}.parquet").write_bytes(parquet(getattr(run, name)))
         (beside / "asked.parquet").write_bytes(parquet(run.served.asked))
         held = {name: pl.Series([array.reshape(-1)]) for name, array in arrays.items()}
         (beside / "arrays.parquet").write_bytes(parquet(pl.DataFrame(held)))
-        (beside / FACTS).write_text(json.dumps({"format": FORMAT, **facts}, indent=1))
+        (beside / FACTS).write_text(json.dumps({"format": form, **told}, indent=1))
     return path
 
 

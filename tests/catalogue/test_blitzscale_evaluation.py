@@ -37,8 +37,8 @@ from workbench.serving.policy.scalers import TIERS_BY_NUMBER
 @pytest.fixture(scope="module")
 def served():
     """Every system on a window of AzureConv, or of its stand-in."""
-    context = Context("simpy", "quick", 0)
-    hosts, trace = prepared(context, CONV, 0.5, PROMISES, 60.0)
+    context = Context("compiled", "quick", 0)
+    hosts, trace = prepared(context, CONV, 0.5, PROMISES, 300.0)
     return {name: serve(context, CONV, hosts, name, trace) for name in (BLITZ, MULTICAST, NETWORK, SLLM, CACHED, FULL)}
 
 
@@ -128,6 +128,19 @@ def test_shares_of_the_network_by_hand(counted):
     assert weight_shares(counted)["weights"] == pytest.approx(2.0 / (4 * span_s))
 
 
+@pytest.mark.parametrize("name", [BLITZ, NETWORK])
+def test_both_engines_agree_bit_for_bit(name):
+    runs = []
+    for backend in ("compiled", "simpy"):
+        context = Context(backend, "quick", 1)
+        hosts, trace = prepared(context, CONV, 0.5, PROMISES, 120.0)
+        runs.append(serve(context, CONV, hosts, name, trace).run)
+    one, other = runs
+    assert one.requests.equals(other.requests)
+    assert np.array_equal(one.served.outcome.chains, other.served.outcome.chains, equal_nan=True)
+    assert one.scaleouts.height
+
+
 def test_half_of_the_instances_up_or_down():
     """5 + 3 are 3 + 2, or 2 + 1."""
     counts = {half: CONV.deployment(HALF, half) for half in (UP, DOWN)}
@@ -138,7 +151,7 @@ def test_half_of_the_instances_up_or_down():
 
 def test_the_load_is_a_share_of_the_largest():
     """By prompts: ten instances of 15,000 tokens a second, over the mean prompt; stamps are repeated to half of it."""
-    context = Context("simpy", "full", 3)
+    context = Context("compiled", "full", 3)
     hosts, trace = prepared(context, CODE, 0.5, "prompt rate", 600.0)
     whole = trace_of(context, CODE)
     mean = whole.requests["prompt_tokens"].mean()
@@ -153,7 +166,7 @@ def test_the_load_is_a_share_of_the_largest():
 @pytest.mark.parametrize("id", ["fig18"])
 def test_first_tokens_come_from_the_engine(id, monkeypatch):
     """An engine whose first tokens come an hour later shows in every TTFT that is told."""
-    before = alone(f"blitzscale/{id}", "simpy").tables["headline"]
+    before = alone(f"blitzscale/{id}", "compiled").tables["headline"]
     true = evaluating.simulate
 
     def late(*args, **options):
@@ -164,7 +177,7 @@ def test_first_tokens_come_from_the_engine(id, monkeypatch):
 
     monkeypatch.setattr(evaluating, "simulate", late)
     monkeypatch.setattr(evaluating, "_SERVED", {})
-    after = tables_of(f"blitzscale/{id}", "simpy")["headline"]
+    after = tables_of(f"blitzscale/{id}", "compiled")["headline"]
     told_ = [(pl.col("unit") == "s") & pl.col("series").str.starts_with(f"{TTFT}, ")]
     one, other = (table_.filter(*told_)["value"].to_list() for table_ in (before, after))
     assert one

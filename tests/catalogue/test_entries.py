@@ -238,9 +238,7 @@ LIVE = {f"blitzscale/{name}" for name in ("fig8", "fig9", "fig15", "fig19", "fig
 """Likewise, in test_live_experiments."""
 SHOWDOWN = {id for id in IDS if id.startswith("showdown/")}
 """Likewise, in test_showdown_experiments."""
-EVALUATED = {f"blitzscale/{name}" for name in ("fig17", "fig18", "fig20", "fig22", "fig24", "cross")}
-"""Likewise, in test_blitzscale_evaluation."""
-APART = {*WITHOUT_SECONDS, *POOLS, *LIVE, *SHOWDOWN, *EVALUATED}
+APART = {*WITHOUT_SECONDS, *POOLS, *LIVE, *SHOWDOWN}
 SECONDS = [id for id in IDS if "simpy" in spec.find(id).backends and id not in APART]
 
 

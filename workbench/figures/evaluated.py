@@ -197,3 +197,24 @@ def fig22(outcome: Outcome, panel: str | None = None) -> Canvas:
         for index, name in enumerate(outcome.parameters["workloads"])
     }
     return stack("What the network carries", painters, panel)
+
+
+def cross(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Reductions of TTFT and TBT for each model, trace and cluster, mean and range over runs."""
+    table = outcome.tables["cross"].with_columns(where=pl.format("{}, {}", "model", "trace"))
+    clusters = table["cluster"].unique(maintain_order=True).to_list()
+    palette = Palette(clusters)
+
+    def gains(what: str) -> Painter:
+        def paint(made: Canvas, row: int) -> None:
+            for cluster in clusters:
+                part = table.filter(pl.col("cluster") == cluster).with_columns(pl.col(what) * 100)
+                legend = what == "TTFT" or panel is not None
+                found = _spread(part, what, "where")
+                made.add(_bars(found, "where", f"cluster {cluster}", palette.colour(cluster), legend=legend), row=row)
+            made.set(barmode="group").y(row, title=f"{what} shorter by, %")
+
+        return paint
+
+    painters = {what: (f"{what}: BlitzScale against ServerlessLLM", gains(what)) for what in ("TTFT", "TBT")}
+    return stack("Models, traces and clusters crossed", painters, panel)

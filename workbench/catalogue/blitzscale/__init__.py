@@ -3,6 +3,7 @@
 from importlib import import_module
 
 for _name in (
+    "cross",
     "fig1",
     "fig3",
     "fig4",

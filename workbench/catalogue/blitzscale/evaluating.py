@@ -24,7 +24,7 @@ SCALED = (BLITZ, MULTICAST, NETWORK, SLLM, SLLM_30, CACHED)
 RUNS = 5
 """Windows of a trace, drawn at random, of a full run."""
 
-QUICK = 5.0
+QUICK = 10.0
 """By which windows of quick runs are shorter."""
 ROWS_FOR_CAPACITY = 1000
 LONGEST = 4095
@@ -156,7 +156,7 @@ def largest(context: Context, one: Workload, hosts: Cluster, trace: Trace, by: s
         step = step_time(one.model, hosts.accelerator, Deployment(tp=one.tp), source="blitzscale")
         rate = one.full[0] * mean / float(step.prefill_s(mean)) / mean
         return context.cite(f"largest load of {one.name}", rate, "1/s", "computed", "prompt rate of all instances")
-    key = repr((one, hosts.name, context.traces[-1], mean))
+    key = repr((context.backend, one, hosts.name, context.traces[-1], mean))
     if key not in _LARGEST:
         found = capacity(
             "distserve-full",
@@ -209,23 +209,21 @@ def serve(
 ) -> Served:
     """Let a system serve a window.
 
-    Chains run on SimPy; what sends none runs compiled, which gives the same times, bit for bit. Runs are remembered,
-    for readings that ask for another statistic of them.
+    Runs are remembered, for readings that ask for another statistic of them.
     """
     context.tell(f"{one.name}, {name}")
     rows = int(trace.requests.hash_rows().sum())
-    key = repr((one, hosts.model_dump_json(), name, half, rows, context.seed, sorted(changes.items())))
+    key = repr((context.backend, one, hosts.model_dump_json(), name, half, rows, context.seed, sorted(changes.items())))
     if key in _SERVED:
         return Served(one, name, _SERVED[key])
-    asked = made(name, one.keep_s).replaced(**changes)
     run = simulate(
-        asked,
+        made(name, one.keep_s).replaced(**changes),
         cluster=hosts,
         models=one.model,
         trace=trace,
         deployment=one.deployment(name, half),
         slo=slo_of(one),
-        backend="simpy" if asked.path == "chains" else "compiled",
+        backend=context.backend,
         seed=context.seed,
         step="blitzscale",
     )

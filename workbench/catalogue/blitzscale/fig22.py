@@ -40,8 +40,8 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
     "blitzscale/fig22",
     title="The network with and without scaling over it",
     question="How much of the network do weights take, and for how long?",
-    backends=("simpy",),
-    seconds={"simpy": 25.0},
+    backends=("compiled",),
+    seconds={"compiled": 6.0},
     draw="evaluated.fig22",
     panels=tuple(WORKLOADS),
     say=_say,
@@ -59,7 +59,7 @@ def fig22(
     workloads: Workloads = tuple(WORKLOADS),
     load: Load = 0.5,
     largest_by: Largest = PROMISES,
-    window_s: Window = 120.0,
+    window_s: Window = 300.0,
 ) -> dict[str, pl.DataFrame]:
     """Shares of all network cards together that KV and weights use, by second and on average.
 

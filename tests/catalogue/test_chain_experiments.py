@@ -68,7 +68,7 @@ def test_bprr_falls_behind_petals_for_what_its_clients_expect(shared_data):
 
 
 def test_the_lower_bound_picks_seven_and_simulation_agrees():
-    """Ten draws: c* = 7 by the lower bound in at least 80 %, the surrogate lower; a million jobs in the first two."""
+    """Ten draws: c* = 7 by the lower bound in at least 80 %, the surrogate lower; the first two with 100,000 jobs."""
     result = wb.experiment("chains/tuning").run(("analytic", "compiled"), quick=True)
     best = result.tables["best"]
     picks = {rule: part["reserved"].to_list() for (rule,), part in best.group_by("rule")}

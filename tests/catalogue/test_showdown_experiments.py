@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 from quick_runs import alone, tables_of
 
+from workbench.catalogue import running, spec
 from workbench.catalogue.showdown import common
+from workbench.figures import draw
 
 BURST = "showdown/burst"
 WEIGHTS = 16_060_522_496
@@ -78,6 +80,18 @@ def test_the_burst_comes_from_the_simulator(burst, monkeypatch):
     monkeypatch.setattr(sys.modules["workbench.catalogue.showdown.burst"], "SYSTEMS", {"ideal": "ideal"})
     after = tables_of(BURST, "simpy")["runs"].row(0, named=True)
     assert after["ttft_mean_s"] == pytest.approx(burst["runs"]["ttft_mean_s"][0] + 3600)
+
+
+LEAST_BURST = {"calm_per_s": 0.1, "burst_per_s": 1.0, "burst_s": 1.0, "output_tokens": 2, "seeds": 2}
+MOST_BURST = {"calm_per_s": 20.0, "burst_per_s": 60.0, "prompt_tokens": 4096, "ttft_s": 30.0}
+
+
+@pytest.mark.parametrize("ends", [LEAST_BURST, MOST_BURST], ids=["least", "most"])
+def test_the_burst_is_drawn_with_sliders_at_their_ends(ends):
+    """A burst that starts no instance has no times of scale-outs; the figure leaves them out."""
+    outcome = running.run(spec.find(BURST), ends, backends="compiled", quick=True)
+    assert outcome.sentence.endswith(".")
+    assert draw(outcome).to_dict()["data"]
 
 
 SAVINGS = "showdown/savings"

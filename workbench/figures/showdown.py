@@ -36,6 +36,8 @@ def pareto(
         across, up = of_measure(outcome, x), of_measure(outcome, y)
         for place, name in enumerate(across):
             one, other = across[name], up[name]
+            if one["difference"] is None or other["difference"] is None:
+                continue
             colour = palette.colour(name)
             made.add(
                 scatter(

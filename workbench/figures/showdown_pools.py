@@ -4,6 +4,7 @@ import polars as pl
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.showdown.pool import SYSTEMS as POOLED
+from workbench.catalogue.showdown.pool_multicast import MEMORY, SENT, STORE
 from workbench.figures.base import COLOURS, GREY, Palette, curve, log_axis
 from workbench.figures.canvas import Canvas, bar
 from workbench.figures.panels import Painter, stack
@@ -56,7 +57,7 @@ def pool_multicast(outcome: Outcome, panel: str | None = None) -> Canvas:
     """Seconds of a switch by receivers, and attainment by models, for each source of the weights."""
 
     def switch(made: Canvas, row: int) -> None:
-        palette, table = Palette(), outcome.tables["switch"]
+        palette, table = Palette((MEMORY, SENT, STORE)), outcome.tables["switch"]
         for name in table["source"].unique(maintain_order=True):
             part = table.filter(pl.col("source") == name)
             made.add(*curve(part, "hosts", "seconds", name, palette, name=f"switch, {name}"), row=row)

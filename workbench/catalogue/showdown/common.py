@@ -125,17 +125,23 @@ def paired(table: pl.DataFrame, measures: tuple[str, ...], base: str) -> pl.Data
 
     Returns:
         `system, measure, mean, low, high, difference, difference_low, difference_high`; intervals are missing for a
-        single seed.
+        single seed, and numbers where no seed has one.
     """
     rows, schema = [], {"system": pl.String, "measure": pl.String}
     for measure in measures:
-        first = dict(table.filter(pl.col("system") == base).select("seed", measure).rows())
+        first = _known(table.filter(pl.col("system") == base), measure)
         for (name,), part in table.group_by("system", maintain_order=True):
-            values = dict(part.select("seed", measure).rows())
+            values = _known(part, measure)
             both = [values[seed] - first[seed] for seed in values if seed in first]
             ends, apart = ends_over_runs(list(values.values())), ends_over_runs(both)
-            mean = sum(values.values()) / len(values)
+            mean = sum(values.values()) / len(values) if values else None
             difference = sum(both) / len(both) if both else None
             rows.append((name, measure, mean, *(ends or (None, None)), difference, *(apart or (None, None))))
     numbers = ("mean", "low", "high", "difference", "difference_low", "difference_high")
     return pl.DataFrame(rows, schema=schema | dict.fromkeys(numbers, pl.Float64), orient="row")
+
+
+def _known(table: pl.DataFrame, measure: str) -> dict[int, float]:
+    """seed -> value, of seeds that have one."""
+    values = pl.col(measure).cast(pl.Float64)
+    return dict(table.filter(values.is_not_null() & values.is_not_nan()).select("seed", values).rows())

@@ -4,12 +4,15 @@ import sys
 
 import polars as pl
 import pytest
+from pooling_cases import case
 from quick_runs import tables_of
 
 import workbench as wb
 from workbench.catalogue import running, spec
+from workbench.catalogue.aegaeon.operator import BACK, OUT, slack_of_turns
 from workbench.catalogue.aegaeon.pools import crossing
 from workbench.figures.pooling_sweeps import averaged
+from workbench.pooling.model import PoolRun, run_compiled
 from workbench.pooling.model.lowered import Outcome
 
 POOLS = [id for id in spec.all_specs() if id.startswith("aegaeon/") and id != "aegaeon/fig4"]
@@ -88,6 +91,39 @@ def test_no_admitted_request_misses_its_promise(seed):
     free = table.filter(pl.col("rule") == "everybody")
     assert (look["kept"] >= free["kept"] - 1e-12).all()
     assert free["broken_requests"].max() > 0
+
+
+def test_slack_of_a_batch_by_hand():
+    """One request: its first token at 1.1 s, a load of 1 s behind it, then steps of 10 ms, a token read every 0.1 s.
+
+    It holds 0.1 s when the switch begins, is 0.9 s late when the model is there, and earns 90 ms a step; each
+    turn begins where the one before it ended, and who has all tokens is no longer late.
+    """
+    lowered = case([(0.0, 0, 100, 50)])
+    slack = slack_of_turns(
+        PoolRun(asked=pl.DataFrame(), lowered=lowered, outcome=run_compiled(lowered), models=("0",)), 0.1
+    )
+    assert slack[0, :2] == pytest.approx([0.1, -0.9], abs=1e-4)
+    steps = (slack[:, 2] - slack[:, 1]) / 0.09
+    assert steps[:-1] == pytest.approx(steps[:-1].round(), abs=1e-3)
+    assert steps.sum() == pytest.approx(49, abs=1e-3)
+    assert slack[1:, 0] == pytest.approx(slack[:-1, 2], abs=1e-4)
+
+
+def test_what_an_operator_sees_adds_up():
+    """Bytes by the run's own counts: all KV caches that came to a host left it, and none is there at the end."""
+    tables = tables_of("aegaeon/operator", "compiled", models=12)
+    moved, host = tables["moved"], tables["host"]
+    assert moved[OUT][-1] == moved[BACK][-1] > 0
+    held = host.group_by("time_s", maintain_order=True).agg(pl.col("bytes").sum())["bytes"]
+    assert held.to_list() == pytest.approx((moved[OUT] - moved[BACK]).to_list())
+    assert held[-1] == 0
+    sizes = tables["switches"]["size"].unique(maintain_order=True).to_list()
+    assert len(sizes) == 3  # 7B, 9B and 13B
+    longest = tables["switches"].group_by("size", maintain_order=True).agg(pl.col("seconds").max())
+    for size, seconds in longest.iter_rows():  # at least bytes over 0.625 of 64 GB/s, where nothing was fetched ahead
+        assert seconds >= float(size.split()[0]) / 40 * (1 - 1e-3)
+    assert tables["slack"].filter(quantile=0.0)["seconds"].is_finite().all()
 
 
 def test_pooling_beats_whole_requests_and_a_formula_bounds_it():

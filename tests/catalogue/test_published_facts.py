@@ -162,7 +162,7 @@ def test_no_catalogue_row_is_missing():
         "blitzscale": " ".join(f"fig{n}" for n in (1, 3, 4, 8, 9, 13, 14, 15, *range(17, 25)))
         + " tab1 tab2 o1-caching plan-gap redundancy live-cluster cross",
         "aegaeon": "fig1 fig2 fig3 fig4 " + " ".join(f"fig{n}" for n in range(6, 19)) + " tab1 quota-example load-time "
-        "production q-max prefill-split switch-bandwidth admission buffer-cap fairness split",
+        "production q-max prefill-split switch-bandwidth admission buffer-cap fairness split operator",
         "chains": "chain-example compute-profile communication-profile gbp-cr gca dispatchers bounds tuning c-star "
         "overall arrivals-test service-time-test tab1 concurrency assumptions bound-gap online edge-cloud finer-blocks",
         "blendserve": " ".join(f"fig{n}" for n in range(1, 16)) + " tab1 tab2 tab3 tab4 dfs-share balance-gain "

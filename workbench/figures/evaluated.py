@@ -75,7 +75,7 @@ def gpu_time(outcome: Outcome, palette: Palette) -> Painter:
         for column, name, shape in (("held", "held", ""), ("active", "active", "/")):
             found = _spread(table, column, "system")
             made.add(_bars(found, "system", f"GPU time {name}", palette.colour(_names(table)[0]), shape=shape), row=row)
-        made.set(barmode="group").y(row, title="over a full provisioning's", rangemode="tozero")
+        made.set(barmode="group").y(row, title="over that of all instances", rangemode="tozero")
 
     return paint
 
@@ -99,12 +99,14 @@ def _grouped(outcome: Outcome, workload: str, columns: dict[str, str], title: st
 
 def starts(outcome: Outcome, workload: str) -> Painter:
     """Mean seconds from need until a start was detected, did its first extra work, and served alone."""
-    return _grouped(outcome, workload, TIMES, "s since needed", Palette(TIMES.values()))
+    names = _names(outcome.tables["totals"])  # their colours are taken
+    return _grouped(outcome, workload, TIMES, "s since needed", Palette([*names, *TIMES.values()]))
 
 
 def harm(outcome: Outcome, workload: str) -> Painter:
     """P99 of TBT of requests that ran already when an instance was started, during the start, and of all others."""
-    return _grouped(outcome, workload, HARM, "P99 of TBT, s", Palette(HARM.values()))
+    names = _names(outcome.tables["totals"])
+    return _grouped(outcome, workload, HARM, "P99 of TBT, s", Palette([*names, *HARM.values()]))
 
 
 def fig18(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -218,3 +220,15 @@ def cross(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {what: (f"{what}: BlitzScale against ServerlessLLM", gains(what)) for what in ("TTFT", "TBT")}
     return stack("Models, traces and clusters crossed", painters, panel)
+
+
+def fig24(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale Figure 24: latency and GPU time where instances do both phases."""
+    palette, alone = Palette(_names(outcome.tables["totals"])), panel is not None
+    workload = outcome.tables["totals"]["workload"][0]
+    painters = {
+        "ttft": ("time to the first token", cdf(outcome, palette, "TTFT", workload, legend=True)),
+        "tbt": ("time between tokens", cdf(outcome, palette, "TBT", workload, legend=alone)),
+        "time": ("GPU time, mean and range over runs", gpu_time(outcome, palette)),
+    }
+    return stack(f"Both phases on the same instances, {workload}", painters, panel)

@@ -4,7 +4,7 @@ import polars as pl
 
 from workbench.catalogue.blitzscale.fig22 import WITH
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import INK, Palette, log_axis
+from workbench.figures.base import INK, Palette, figure, log_axis, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import Painter, stack
 
@@ -232,3 +232,17 @@ def fig24(outcome: Outcome, panel: str | None = None) -> Canvas:
         "time": ("GPU time, mean and range over runs", gpu_time(outcome, palette)),
     }
     return stack(f"Both phases on the same instances, {workload}", painters, panel)
+
+
+def fig23(outcome: Outcome, _: str | None = None) -> Canvas:
+    """BlitzScale Figure 23: seconds of a start, stacked, beside what was published."""
+    table = outcome.tables["parts"]
+    palette, made = (
+        Palette(table["part"].unique(maintain_order=True).to_list()),
+        figure("What a start is made of", "", "s"),
+    )
+    for (part,), rows in table.group_by("part", maintain_order=True):
+        mark = {"color": palette.colour(part)}
+        made.add(bar(rows["system"].to_list(), rows["seconds"].to_list(), name=part, marker=mark))
+    made.add(*published_marks(outcome, palette, series={"start-up time": "published"}))
+    return made.set(barmode="stack")

@@ -18,6 +18,7 @@ for _name in (
     "fig20",
     "fig21",
     "fig22",
+    "fig23",
     "fig24",
     "live_cluster",
     "plan_gap",

@@ -210,3 +210,13 @@ def test_a_gain_is_told_from_the_runs(monkeypatch):
     monkeypatch.setattr(evaluating, "_SERVED", {})
     found = tables_of("blitzscale/cross", "compiled", models="8B", traces="AzureConv", clusters="B")["cross"]
     assert found.select("TTFT", "TBT", "gpu_time").rows() == [(0.0, 0.0, 0.0)]
+
+
+@pytest.mark.parametrize(("gap_s", "missed"), [(200, {30: 7, 150: 7, 200: 0, 300: 0}), (20, {30: 0})])
+def test_a_second_burst_by_hand(gap_s, missed):
+    """Seven of eight instances start anew; they miss where the pause of the first burst's weights was longer."""
+    tables = wb.experiment("blitzscale/o1-caching").run("simpy", gap_s=gap_s, burst_s=5).tables
+    found = dict(tables["misses"].select("keep_s", "missed").iter_rows())
+    assert {keep: found[keep] for keep in missed} == missed
+    size = wb.model("llama-3-8b").weight_bytes
+    assert tables["bytes"]["bytes"].to_list() == [8 * size, 8 * size, 8 * size, 16 * size]

@@ -6,7 +6,7 @@ import polars as pl
 from workbench.catalogue.blitzscale.fig19 import WAYS
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import name_of
-from workbench.figures.base import COLOURS, SYMBOLS, WORDS, Palette, figure, log_axis, pattern
+from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, curve, figure, log_axis, pattern
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -125,3 +125,23 @@ def copies(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {"copies": ("copies over time", over_time), "keep": ("by keep-alive", by_keep)}
     return stack("Copies of one model in hosts' memory", painters, panel)
+
+
+def one_copy(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """BlitzScale §5.3: bytes in hosts' memory by hosts, and misses of a second burst by time to live."""
+    tables = outcome.tables
+    palette = Palette(tables["bytes"]["way"].unique(maintain_order=True).to_list())
+
+    def size(made: Canvas, row: int) -> None:
+        for (way,), part in tables["bytes"].group_by("way", maintain_order=True):
+            made.add(*curve(part, "hosts", "bytes", way, palette), row=row)
+        made.x(row, title="hosts", dtick=1).y(row, title="bytes in hosts' memory", rangemode="tozero")
+
+    def misses(made: Canvas, row: int) -> None:
+        made.add(*curve(tables["misses"], "keep_s", "missed", "starts that miss", palette), row=row)
+        made.line(x=outcome.parameters["gap_s"], row=row, color=GREY, dash="dot", width=1.5)
+        made.x(row, title="time to live, s (dotted: from burst to burst)", rangemode="tozero")
+        made.y(row, title="starts that miss", rangemode="tozero")
+
+    painters = {"bytes": ("bytes by number of hosts", size), "misses": ("misses of the second burst", misses)}
+    return stack("One host copy of each model", painters, panel)

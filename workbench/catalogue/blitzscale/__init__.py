@@ -21,6 +21,7 @@ for _name in (
     "fig23",
     "fig24",
     "live_cluster",
+    "o1_caching",
     "plan_gap",
     "redundancy",
     "tables",

@@ -11,6 +11,8 @@ from workbench.figures.text import SHADES
 from workbench.results import READINGS
 
 COUNTED = ("reproduced", "undecided", "differs")
+HATCHES = {"not comparable": "/", "not possible": "x", "fitted": "."}
+"""Readings that are grey are told apart by hatching; a calculation is plain."""
 
 
 def whole_project(verdicts: pl.DataFrame, agreement: pl.DataFrame) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def _counts(made: Canvas, row: int, verdicts: pl.DataFrame) -> None:
         if part.is_empty():
             continue
         counts = [part.filter(pl.col("paper") == paper).height for paper in papers]
-        mark = {"color": SHADES[name], "opacity": 1.0 if name in COUNTED else 0.75 - 0.15 * READINGS.index(name) / 7}
+        mark = {"color": SHADES[name], "pattern": {"shape": HATCHES.get(name, "")}}
         made.add(bar(papers, counts, name=name, marker=mark, hovertemplate=f"%{{x}}: %{{y}} {name}"), row=row)
     made.y(row, title="verdicts")
 

@@ -72,12 +72,12 @@ def fig9(
     slab_mib: Annotated[
         int, Par("Slab", "MiB", low=64, high=4096, log=True, free=True, status="published", source="artifact: 1 GiB")
     ] = 1024,
-    slabs: Annotated[int, Par("Slabs", low=4, high=1024, free=True, status="published", source="artifact: 128")] = 128,
+    slabs: Annotated[int, Par("Slabs", low=4, high=512, free=True, status="published", source="artifact: 128")] = 128,
     requests: Annotated[int, Par("Requests in the host at a time", low=1, high=2000, free=True, source="chosen")] = 150,
     tokens: Annotated[
         int, Par("Mean tokens of a request", low=16, high=8000, free=True, source="as in the traces")
     ] = 1000,
-    operations: Annotated[int, Par("Requests in all", low=50, high=20_000, free=True, source="chosen")] = 2000,
+    operations: Annotated[int, Par("Requests in all", low=50, high=5_000, free=True, source="chosen")] = 2000,
 ) -> dict[str, pl.DataFrame]:
     """Bytes used and bytes of slabs by shape while requests of six shapes come and go; the last layout."""
     rng = context.random("slabs")

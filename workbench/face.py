@@ -346,8 +346,8 @@ class Findings:
 
     def counts(self, by: str = "strength") -> pl.DataFrame:
         """How many verdicts read what: one row for each strength, or each value of another column of `verdicts`."""
-        if by not in self.verdicts.columns:
-            raise UnknownName("column of the verdicts", by, self.verdicts.columns)
+        if by not in (columns := [name for name in self.verdicts.columns if name != "verdict"]):
+            raise UnknownName("column of the verdicts", by, columns)
         found = self.verdicts.group_by(by, "verdict").len()
         read = [name for name in READINGS if name in found["verdict"]]
         wide = found.pivot("verdict", index=by, values="len").fill_null(0).select(by, *read)

@@ -1,11 +1,14 @@
 """All comparisons in two tables: each backend's number beside what was published, the worst first."""
 
+import pathlib
+
 import polars as pl
 import pytest
 
 import workbench as wb
 from workbench.catalogue import findings, running
 from workbench.errors import UnknownName, UserError
+from workbench.results import READINGS
 
 
 @pytest.fixture
@@ -46,6 +49,8 @@ def test_counts_add_up(found):
         assert found.counts(by)["all"].sum() == len(found.verdicts)
     with pytest.raises(UnknownName, match="strength"):
         found.counts("strengths")
+    with pytest.raises(UnknownName, match="verdict"):
+        found.counts("verdict")
 
 
 def test_one_reading_is_shown_whole(found):
@@ -76,6 +81,16 @@ def test_bad_folders_are_refused_in_a_sentence(found, tmp_path):
     (tmp_path / "verdicts.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match=r"verdicts\.csv is no table of findings"):
         wb.findings(tmp_path)
+
+
+def test_readme_report_and_tables_of_the_gallery_count_the_same():
+    """The line of counts below the same head, in README and in the gallery's report, is that of the gallery's table."""
+    folder = pathlib.Path(__file__).parents[2]
+    tally = dict(wb.findings().verdicts["verdict"].value_counts().rows())
+    line = "| " + " | ".join(str(tally.get(name, 0)) for name in READINGS) + " |"
+    for name in ("README.md", "figures/REPORT.md"):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        assert line == lines[lines.index("| " + " | ".join(READINGS) + " |") + 2], name
 
 
 def test_nothing_compared_is_an_empty_table(tmp_path):

@@ -65,10 +65,9 @@ def test_tables_tell_the_same_story(name, trace, runs):
     """Tokens by their own times, by steps and segments, by the request table; requests and GPUs are conserved."""
     run = runs[name]
     tokens, requests, found = run.token_times(), run.requests, run.metrics()
-    steps = run.segments.join(run.iterations, on="instance").filter(
-        (pl.col("iteration") >= pl.col("first_iteration"))
-        & (pl.col("iteration") < pl.col("first_iteration") + pl.col("count"))
-    )
+    spans = pl.int_ranges("first_iteration", pl.col("first_iteration") + pl.col("count"), dtype=pl.Int64)
+    parts = run.segments.with_columns(iteration=spans).explode("iteration")
+    steps = parts.join(run.iterations, on=["instance", "iteration"], suffix="_of_step")
     spread = steps.select(
         "request_id", token=pl.col("first_index") + pl.col("iteration") - pl.col("first_iteration"), time_s="end_s"
     )

@@ -161,7 +161,6 @@ def test_new_versions_and_links_that_fail():
     (APART.replaced(provisioning="half"), {}, "is 'half', which does not say how many instances prefill"),
     (APART.replaced(provisioning="full"), {}, "or 'full' or 'half' and a deployment with"),
     (APART.replaced(provisioning=3), {}, "6 instances x TP 1 = 6 accelerators are wanted at first"),
-    (APART, {"backend": "compiled"}, "compiled engine does not .*run it on SimPy"),
 ])  # fmt: skip
 def test_what_cannot_be_is_said(system, options, sentence):
     with pytest.raises(UserError, match=sentence):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.catalogue import spec
+from workbench.catalogue import reporting, spec
 from workbench.cli import main
 
 
@@ -102,6 +102,7 @@ def test_doctor_says_what_is_there(capsys, home):
 def test_reproduce_writes_report_pages_and_tables(capsys, tmp_path, monkeypatch):
     entries = {id: spec.find(id) for id in ("blitzscale/fig13", "blitzscale/fig14")}
     monkeypatch.setattr(spec, "all_specs", lambda: entries)
+    monkeypatch.setattr(reporting, "all_specs", lambda: entries)
     code, out, _ = run(capsys, "reproduce", "blitzscale", "--quick", "--no-torch", "--out", tmp_path)
     assert code == 0
     report = (tmp_path / "REPORT.md").read_text()

@@ -8,12 +8,40 @@ from workbench.catalogue.blitzscale.fig9 import HALF, WAYS
 from workbench.catalogue.blitzscale.fig15 import ALONE, FINISH, SHOWN
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, pattern, published_marks
-from workbench.figures.canvas import Canvas, bar, scatter
+from workbench.figures.canvas import Canvas, Trace, bar, scatter
 from workbench.figures.panels import stack
 
 FEW = 24
 """Batches whose numbers stand in their slots."""
 EDGE = {"width": 1, "color": "rgba(0,0,0,.3)"}
+
+
+def batch_bar(part: pl.DataFrame, places: list[str], batch: int, numbered: bool, hover: str) -> Trace:
+    """One batch's slots: a bar from start to end, in layer times, at each instance that runs some of its layers.
+
+    Parameters:
+        part: the batch's rows of the table `slots`.
+        places: name of the instance of each row.
+        batch: from 1 on; numbers tell neighbours apart where they fit.
+        numbered: whether they do.
+        hover: what a bar says.
+    """
+    return bar(
+        (part["end_layers"] - part["start_layers"]).to_list(),
+        places,
+        base=part["start_layers"].to_list(),
+        orientation="h",
+        name=f"batch {batch}",
+        showlegend=False,
+        marker={"color": COLOURS[(batch - 1) % len(COLOURS)], "line": EDGE},
+        text=[str(batch) if numbered else ""] * len(part),
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"color": "white", "size": 11},
+        constraintext="none",
+        hovertemplate=f"{hover}, from %{{base:.4g}}, %{{x:.4g}} layer times<extra></extra>",
+    )
 
 
 def slots(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -25,26 +53,8 @@ def slots(outcome: Outcome, panel: str | None = None) -> Canvas:
         table = outcome.tables["slots"]
         table = table.filter(pl.col("backend") == table["backend"][0])
         for (batch,), part in table.group_by("batch", maintain_order=True):
-            length = (part["end_layers"] - part["start_layers"]).to_list()
-            made.add(
-                bar(
-                    length,
-                    [f"{name} instance" for name in part["instance"]],
-                    base=part["start_layers"].to_list(),
-                    orientation="h",
-                    name=f"batch {batch}",
-                    showlegend=False,
-                    marker={"color": COLOURS[(batch - 1) % len(COLOURS)], "line": EDGE},
-                    text=[str(batch) if parameters["batches"] <= FEW else ""] * len(part),
-                    textposition="inside",
-                    insidetextanchor="middle",
-                    textangle=0,
-                    textfont={"color": "white", "size": 11},
-                    constraintext="none",
-                    hovertemplate="batch %{fullData.name}, from %{base:.4g}, %{x:.4g} layer times<extra></extra>",
-                ),
-                row=row,
-            )
+            places = [f"{name} instance" for name in part["instance"]]
+            made.add(batch_bar(part, places, batch, parameters["batches"] <= FEW, "%{fullData.name}"), row=row)
         made.x(row, title="layer times").y(row, ticklabelstandoff=6, categoryarray=["old instance", "new instance"])
         made.y(row, categoryorder="array").set(barmode="overlay")
 

@@ -5,8 +5,8 @@ import polars as pl
 from workbench.catalogue.blitzscale.live_cluster import BETWEEN, OLD, TAIL
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS
-from workbench.figures.canvas import Canvas, bar, scatter
-from workbench.figures.live import EDGE, FEW
+from workbench.figures.canvas import Canvas, scatter
+from workbench.figures.live import FEW, batch_bar
 from workbench.figures.panels import stack
 
 
@@ -23,25 +23,9 @@ def cluster(outcome: Outcome, panel: str | None = None) -> Canvas:
         ]
         used = set(table.select(pl.format("chain {}, {}", "chain", "instance")).to_series())
         for (batch,), part in table.group_by("batch", maintain_order=True):
-            made.add(
-                bar(
-                    (part["end_layers"] - part["start_layers"]).to_list(),
-                    part.select(pl.format("chain {}, {}", "chain", "instance")).to_series().to_list(),
-                    base=part["start_layers"].to_list(),
-                    orientation="h",
-                    name=f"batch {batch}",
-                    showlegend=False,
-                    marker={"color": COLOURS[(batch - 1) % len(COLOURS)], "line": EDGE},
-                    text=[str(batch) if parameters["batches"] <= FEW else ""] * len(part),
-                    textposition="inside",
-                    insidetextanchor="middle",
-                    textangle=0,
-                    textfont={"color": "white", "size": 11},
-                    constraintext="none",
-                    hovertemplate="%{y}, %{fullData.name}, from %{base:.4g}, %{x:.4g} layer times<extra></extra>",
-                ),
-                row=row,
-            )
+            places = part.select(pl.format("chain {}, {}", "chain", "instance")).to_series().to_list()
+            numbered = parameters["batches"] <= FEW
+            made.add(batch_bar(part, places, batch, numbered, "%{y}, %{fullData.name}"), row=row)
         for value in sorted(set(_complete(outcome, shown))):
             made.line(x=value, row=row, color=GREY, dash="dot", width=1.5)
         made.x(row, title="layer times (dotted: a new instance is complete)", rangemode="tozero")

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from workbench.errors import InputError, UserError
+from workbench.errors import InputError
 from workbench.operating.choices import counted
 from workbench.operating.pool_systems import PoolSystem
 from workbench.operating.pool_tables import allocation, found_metrics, iterations_and_segments, timeline, transfers
+from workbench.operating.requests import replayable
 from workbench.paths import write_atomic
 from workbench.pooling import Pooling
 from workbench.pooling.model import PoolRun
@@ -20,8 +21,6 @@ from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.records import Record
 from workbench.serving.model.promises import kept_shares
 from workbench.workloads import Trace
-from workbench.workloads.ledger import SCHEMA
-from workbench.workloads.origin import Origin
 
 SHOWN = ("done", "rejected", "failed", "inside", "requests_per_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s",
          "tpot_p99_s", "e2e_mean_s", "switches", "switching_share", "gpu_allocated_s", "gpu_active_s")  # fmt: skip
@@ -156,12 +155,7 @@ class PooledRun(Record):
     @property
     def trace(self) -> Trace:
         """The requests as a trace, to be replayed or written with `workbench.workloads.convert`."""
-        columns = ("request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes")
-        table = self.served.asked.select(name for name in columns if name in self.served.asked.columns)
-        if not table.height:
-            raise UserError("The run has no requests, so that there is nothing to export.")
-        origin = Origin(name=f"requests of {self.system.name}", format="generated", source="a run of this workbench")
-        return Trace(requests=table, defects=pl.DataFrame(schema=SCHEMA), origin=origin)
+        return replayable(self.served.asked, self.system.name)
 
     def chrome_trace(self, path: str | Path) -> Path:
         """Write the run for chrome://tracing or Perfetto: switches and turns of each instance, microseconds from the

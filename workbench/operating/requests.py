@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from workbench.errors import InputError
+from workbench.errors import InputError, UserError
 from workbench.operating.system_record import System
 from workbench.records import shown
 from workbench.workloads import Trace
 from workbench.workloads import trace as find_trace
+from workbench.workloads.ledger import SCHEMA
+from workbench.workloads.origin import Origin
 
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens")
 DEFAULT_MODEL = "default"
@@ -87,3 +89,21 @@ def _sound(column: pl.Series, name: str) -> None:
             raise InputError(f"is {values[row]:g}", remedy, row=row + 1, field=name)
     if name == "arrival_s" and (late := np.diff(values) < 0).any():
         raise InputError("comes before the one above it", "sort by arrival", row=int(late.argmax()) + 2, field=name)
+
+
+def replayable(asked: pl.DataFrame, system: str) -> Trace:
+    """The requests of a run as a trace, which can be written and asked again.
+
+    Parameters:
+        asked: what the run was asked; columns that only the run has are left out.
+        system: which served them.
+
+    Raises:
+        UserError: no requests.
+    """
+    if not asked.height:
+        raise UserError("The run has no requests, so that there is nothing to export.")
+    columns = ("request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes")
+    table = asked.select(name for name in columns if name in asked.columns)
+    origin = Origin(name=f"requests of {system}", format="generated", source="a run of this workbench")
+    return Trace(requests=table, defects=pl.DataFrame(schema=SCHEMA), origin=origin)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from workbench.errors import UserError
 from workbench.operating.choices import counted
 from workbench.operating.growing import prompt_rate
 from workbench.operating.harm import gaps_around_scale_outs
 from workbench.operating.moving import bandwidth_share, weight_links, weight_transfers
 from workbench.operating.needing import needed_s
+from workbench.operating.requests import replayable
 from workbench.operating.system_record import System
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
@@ -22,8 +22,6 @@ from workbench.records import Record
 from workbench.serving import Run as Served
 from workbench.serving import Scenario, metrics
 from workbench.workloads import Trace
-from workbench.workloads.ledger import SCHEMA
-from workbench.workloads.origin import Origin
 
 SHOWN = ("done", "rejected", "inside", "requests_per_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s", "tpot_p99_s",
          "e2e_mean_s", "evictions", "gpu_allocated_s", "gpu_active_s", "peak_gpus")  # fmt: skip
@@ -178,12 +176,7 @@ class Run(Record):
     @property
     def trace(self) -> Trace:
         """The requests as a trace, to be replayed or written with `workbench.workloads.convert`."""
-        columns = ("request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes")
-        table = self.served.asked.select(name for name in columns if name in self.served.asked.columns)
-        if not table.height:
-            raise UserError("The run has no requests, so that there is nothing to export.")
-        origin = Origin(name=f"requests of {self.system.name}", format="generated", source="a run of this workbench")
-        return Trace(requests=table, defects=pl.DataFrame(schema=SCHEMA), origin=origin)
+        return replayable(self.served.asked, self.system.name)
 
     def chrome_trace(self, path: str | Path) -> Path:
         """Write the run for chrome://tracing or Perfetto: each request's waiting, prompt and decoding by instance."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from workbench.catalogue.blitzscale.live_real import judge_identity, real_pairs
+from workbench.catalogue.blitzscale.live_real import PrefillRate, judge_identity, real_pairs
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -94,18 +94,7 @@ def fig9(
         float, Par("Load time of a layer, in layer times", low=0, high=40, step=0.5, source="6, as in Fig 15")
     ] = 6.0,
     batches: Annotated[int, Par("Batches that wait", low=1, high=60, source="more than are done during the load")] = 14,
-    tokens_per_s: Annotated[
-        float,
-        Par(
-            "Prefill rate of Llama2-7B, for real runs",
-            "1/s",
-            low=1e3,
-            high=1e5,
-            log=True,
-            status="published",
-            source="artifact's configuration",
-        ),
-    ] = 13_000.0,
+    tokens_per_s: PrefillRate = 13_000.0,
 ) -> dict[str, pl.DataFrame]:
     """When batches are done in three ways of using the new instance, and throughput by layers loaded.
 

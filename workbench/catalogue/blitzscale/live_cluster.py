@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from workbench.catalogue.blitzscale.live_real import judge_identity, real_pairs
+from workbench.catalogue.blitzscale.live_real import PrefillRate, judge_identity, real_pairs
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -97,18 +97,7 @@ def live_cluster(
     batches: Annotated[
         int, Par("Batches that wait at each overloaded instance", low=1, high=40, source="chosen: more than a load")
     ] = 9,
-    tokens_per_s: Annotated[
-        float,
-        Par(
-            "Prefill rate of Llama2-7B, for real runs",
-            "1/s",
-            low=1e3,
-            high=1e5,
-            log=True,
-            status="published",
-            source="artifact's configuration",
-        ),
-    ] = 13_000.0,
+    tokens_per_s: PrefillRate = 13_000.0,
 ) -> dict[str, pl.DataFrame]:
     """Slots, finish times and completions of every chain, in layer times after the first layer is at the tails.
 

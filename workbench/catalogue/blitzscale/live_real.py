@@ -4,13 +4,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.pacing import cite_pacing
+from workbench.catalogue.parameters import Par
 from workbench.errors import UserError
 from workbench.profiles import model
 from workbench.results import Verdict
@@ -22,6 +23,19 @@ STOOD_FOR, TOKENS = "llama-2-7b", 2000
 PROMPTS, PROMPT_TOKENS, FOLLOW = 2, 16, 15
 LONGEST_S = 60.0
 RIGHT = "tokens of batches that two real instances share are those of one undisturbed model"
+
+PrefillRate = Annotated[
+    float,
+    Par(
+        "Prefill rate of Llama2-7B, for real runs",
+        "1/s",
+        low=1e3,
+        high=1e5,
+        log=True,
+        status="published",
+        source="artifact's configuration",
+    ),
+]
 
 
 class RealPairs:

@@ -102,4 +102,22 @@ def test_every_module_and_public_function_has_a_docstring():
 
 def test_the_gallery_stays_small():
     kept = [path for path in (ROOT / "figures").rglob("*") if path.is_file() and "out" not in path.parts]
-    assert sum(path.stat().st_size for path in kept) < 10e6
+    pages = [path for path in kept if "explorers" in path.parts]
+    assert sum(path.stat().st_size for path in pages) < 10e6
+    assert sum(path.stat().st_size for path in kept if path not in pages) < 10e6
+
+
+def test_the_report_links_a_page_with_sliders_for_each_paper():
+    from workbench.catalogue import spec
+
+    text = (ROOT / "figures" / "REPORT.md").read_text()
+    linked = dict(re.findall(r"^- \[[^]]+\]\((explorers/[^)]+\.html)\) \(`([^`]+)`\)$", text, flags=re.MULTILINE))
+    papers = {entry.paper for entry in spec.all_specs().values()} - {"theory", "serving"}
+    assert {id.split("/")[0] for id in linked.values()} == papers
+    assert len(linked) <= 7
+    folder = ROOT / "figures" / "explorers"
+    assert {ROOT / "figures" / page for page in linked} == set(folder.glob("*.html"))
+    for page in linked:
+        assert f"[The same with sliders, without Python]({page})" in text
+        (library,) = re.findall(r'<script src="([^"]+)">', (ROOT / "figures" / page).read_text())
+        assert [library] == [path.name for path in folder.glob("*.js")]

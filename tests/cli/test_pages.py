@@ -6,12 +6,13 @@ from plotly.offline import get_plotlyjs_version
 
 from workbench.catalogue import running, spec
 from workbench.cli import pages
+from workbench.explore import library
 
 
 def test_after_an_upgrade_new_pages_use_the_new_library_and_old_ones_keep_theirs(tmp_path, monkeypatch):
     outcome = running.run(spec.find("lambdascale/fig5"), {}, backends="analytic")
-    monkeypatch.setattr(pages, "get_plotlyjs", lambda: "the old library")
-    monkeypatch.setattr(pages, "get_plotlyjs_version", lambda: "0.0.1")
+    monkeypatch.setattr(library, "get_plotlyjs", lambda: "the old library")
+    monkeypatch.setattr(library, "get_plotlyjs_version", lambda: "0.0.1")
     before = pages.write_page(outcome, "A title", "A question?", tmp_path).read_text()
     monkeypatch.undo()
     after = pages.write_page(outcome, "A title", "A question?", tmp_path).read_text()

@@ -7,7 +7,7 @@ import plotly.io
 import pytest
 
 from workbench.catalogue import running, spec, storing
-from workbench.cli import main, pages
+from workbench.cli import main, offline, pages
 
 RUN = running.run
 
@@ -133,6 +133,27 @@ def test_a_figure_that_cannot_be_drawn_costs_no_more_than_pages_and_images(capsy
     assert code == 1
     assert "No still images: ZeroDivisionError" in said
     assert "`blitzscale/fig13`" in (tmp_path / "REPORT.md").read_text()
+
+
+def test_a_gallery_links_pages_with_sliders_and_one_that_cannot_be_written_costs_no_more_than_them(
+    capsys, tmp_path, monkeypatch
+):
+    drawing(monkeypatch, draw_all)
+    monkeypatch.setattr(offline, "EXPLORERS", {"blitzscale/fig13": {"targets": [2, 4]}, "aegaeon/fig4": {}})
+    code, _, _ = reproduce(capsys, tmp_path, "--gallery")
+    page = "explorers/blitzscale-fig13.html"
+    assert code == 0
+    assert (tmp_path / page).is_file()
+    assert [path.suffix for path in sorted((tmp_path / "explorers").iterdir())] == [".html", ".js"]
+    report = (tmp_path / "REPORT.md").read_text()
+    title = spec.find("blitzscale/fig13").title
+    assert f"- [{title}]({page}) (`blitzscale/fig13`)" in report
+    assert report.count(page) == 2
+    monkeypatch.setattr(offline, "EXPLORERS", {"blitzscale/fig13": {"targets": []}})
+    code, _, said = reproduce(capsys, tmp_path, "--gallery")
+    assert code == 1
+    assert "No pages with sliders: blitzscale/fig13: slider 'targets' has no positions" in said
+    assert "](blitzscale-fig13.svg)" in (tmp_path / "REPORT.md").read_text()
 
 
 @pytest.mark.parametrize(

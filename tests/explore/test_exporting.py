@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from plotly.offline import get_plotlyjs_version
 
 import workbench as wb
 from workbench.catalogue import spec
@@ -63,6 +64,21 @@ def test_the_page_carries_its_library_and_asks_for_nothing(page):
     assert not re.search(r"(src|href)\s*=|url\(|https?:", around)
     assert "default-src 'none'" in around
     assert "blocks = 6" in around
+
+
+def test_pages_of_a_folder_share_one_library(tmp_path, page):
+    entry = spec.find("lambdascale/fig5")
+    for name, blocks in (("a", 4), ("b", 6)):
+        exporting.export_page(
+            entry, tmp_path / f"{name}.html", {"nodes": [4, 8, 16], "order": 2}, {"blocks": blocks}, share=True
+        )
+    (library,) = tmp_path.glob("*.js")
+    assert f"plotly.js v{get_plotlyjs_version()}" in library.read_text()[:500]
+    for name in ("a", "b"):
+        text = (tmp_path / f"{name}.html").read_text()
+        assert re.findall(r"src\s*=\s*\S+", text) == [f'src="{library.name}"></script>']
+        assert len(text) < 100_000
+    assert content(text) == content(page)  # the same positions as in the page that carries its library
 
 
 def test_numbers_are_rounded_and_what_recurs_is_stored_once():

@@ -1,6 +1,8 @@
 """An exported explorer in a browser, from a file and without any server: moving a slider changes the figure."""
 
 import os
+import shutil
+from pathlib import Path
 
 import labdriver as ld
 import pytest
@@ -53,3 +55,17 @@ def test_a_slider_moves_the_figure_without_python_or_network(offline, tmp_path):
     offline.wait_for_function("() => document.querySelector('#alert').textContent.includes('one accelerator per host')")
     assert offline.problems == []
     assert [url for url in offline.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_every_page_of_the_gallery_moves_and_one_without_its_library_says_so(offline, tmp_path):
+    pages = sorted((Path(__file__).resolve().parents[2] / "figures" / "explorers").glob("*.html"))
+    for file in pages:
+        offline.goto(file.as_uri())
+        first = ld.figure(offline)
+        offline.locator("#controls input").last.press("Home")
+        ld.wait_redrawn(offline, first)
+    assert offline.problems == []
+    assert [url for url in offline.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    shutil.copy(pages[0], tmp_path / "alone.html")
+    offline.goto((tmp_path / "alone.html").as_uri())
+    offline.wait_for_function("() => document.querySelector('#alert').textContent.includes('fetch its whole folder')")

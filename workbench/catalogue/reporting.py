@@ -12,15 +12,22 @@ from workbench.records import Record
 from workbench.results import READINGS, Agreement, verdict_columns
 
 
-def report(outcomes: Sequence[Outcome], failures: dict[str, str], image: Callable[[Outcome], str | None]) -> str:
+def report(
+    outcomes: Sequence[Outcome],
+    failures: dict[str, str],
+    image: Callable[[Outcome], str | None],
+    explorers: Mapping[str, str] = {},
+) -> str:
     """The whole report as Markdown.
 
     Parameters:
         outcomes: the runs, in catalogue order.
         failures: experiment id -> why it did not run.
         image: gives the relative path of a run's still image, or None where there is none.
+        explorers: experiment id -> relative path of its page with sliders that needs no Python.
     """
-    parts = [_head(outcomes), *(_entry(outcome, image(outcome)) for outcome in outcomes)]
+    parts = [_head(outcomes), _without_python(explorers)]
+    parts += [_entry(outcome, image(outcome), explorers.get(outcome.experiment)) for outcome in outcomes]
     if failures:
         lines = [f"- `{name}`: {why}" for name, why in failures.items()]
         parts.append("## Did not run\n\n" + "\n".join(lines))
@@ -85,11 +92,24 @@ def _real_runs(outcomes: Sequence[Outcome]) -> str:
     return f"Real runs: {', '.join(parts) or 'none'}."
 
 
-def _entry(outcome: Outcome, picture: str | None) -> str:
+def _without_python(explorers: Mapping[str, str]) -> str:
+    if not explorers:
+        return ""
+    folder = next(iter(explorers.values())).rpartition("/")[0]
+    lines = [f"- [{find(id).title}]({page}) (`{id}`)" for id, page in explorers.items()]
+    return (
+        "Pages with sliders for readers without Python; they work from a file and without a network. Fetch the folder "
+        f"`{folder}` as a whole, since its pages share one library.\n\n" + "\n".join(lines)
+    )
+
+
+def _entry(outcome: Outcome, picture: str | None, explorer: str | None) -> str:
     spec = find(outcome.experiment)
     parts = [f"## {spec.title}", f"`{spec.id}` · {', '.join(outcome.backends)} · {spec.question}", outcome.sentence]
     if picture:
         parts.append(f"![{spec.title}: {_cell(outcome.sentence)}]({picture})")
+    if explorer:
+        parts.append(f"[The same with sliders, without Python]({explorer})")
     parts += [f"*{backend}: {why}*" for backend, why in outcome.not_run.items()]
     if note := pacing_note(outcome):
         parts.append(note)

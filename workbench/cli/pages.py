@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
 from workbench.errors import MissingExtra, UserError
+from workbench.explore.library import library_in
 from workbench.figures import draw
 from workbench.figures.base import BUTTONS
 from workbench.figures.text import below_html, escape
@@ -27,19 +27,13 @@ summary { cursor: pointer; padding: 4px 0; }
 
 
 def write_page(outcome: Outcome, title: str, question: str, folder: str | Path) -> Path:
-    """Write `NAME.html` for a run into a folder, and beside it the plotly library that all its pages share.
-
-    The library bears its version in its name: a page keeps the one it was drawn for when plotly is upgraded.
-    """
+    """Write `NAME.html` for a run into a folder, and beside it the plotly library that all its pages share."""
     folder = Path(folder)
-    library = folder / f"plotly-{get_plotlyjs_version()}.min.js"
-    if not library.is_file():
-        write_atomic(library, get_plotlyjs())
     plot = draw(outcome).to_html(full_html=False, include_plotlyjs=False, config=dict(BUTTONS))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'
-        f'<script src="{library.name}"></script></head><body><h1>{escape(title)}</h1>'
+        f'<script src="{library_in(folder)}"></script></head><body><h1>{escape(title)}</h1>'
         f"<p>{escape(question)}</p>{plot}{below_html(outcome, all_sources(outcome))}</body></html>"
     )
     return write_atomic(folder / f"{file_name(outcome)}.html", page)

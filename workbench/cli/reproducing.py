@@ -11,6 +11,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import Spec
 from workbench.cli import pages
 from workbench.cli.durations import real_run_s
+from workbench.cli.offline import write_explorers
 from workbench.cli.places import require_writable
 from workbench.cli.tables import progress
 from workbench.errors import UnknownName, WorkbenchError
@@ -49,8 +50,13 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
     report = out / "REPORT.md"
     write_atomic(report, reporting.report(outcomes, failures, lambda _: None))
     images, no_images = _images(outcomes, out)
-    write_atomic(report, reporting.report(outcomes, failures, lambda outcome: images.get(outcome.experiment)))
+    explorers, no_explorers = _explorers(outcomes, out) if gallery else ({}, "")
+    write_atomic(
+        report, reporting.report(outcomes, failures, lambda outcome: images.get(outcome.experiment), explorers)
+    )
     _say(outcomes, report)
+    if no_explorers:
+        print(f"No pages with sliders: {no_explorers}", file=sys.stderr)
     if no_images:
         print(f"No still images: {no_images}", file=sys.stderr)
     if failures:
@@ -59,6 +65,8 @@ def reproduce(paper: str, *, quick: bool, out: Path, torch: bool, gallery: bool)
         raise WorkbenchError(f"{len(failures)} of {len(specs)} experiments failed: {', '.join(failures)}.")
     if gallery and no_images:
         raise WorkbenchError("The gallery has no pictures.")
+    if no_explorers:
+        raise WorkbenchError("The gallery has no pages with sliders.")
 
 
 def _announce(entry: Spec, number: int, of: int, torch: bool) -> None:
@@ -95,6 +103,15 @@ def _images(outcomes: Sequence[Outcome], out: Path) -> tuple[dict[str, str], str
     except Exception as error:
         return {}, _sentence(error)
     return names, ""
+
+
+def _explorers(outcomes: Sequence[Outcome], out: Path) -> tuple[dict[str, str], str]:
+    """Page of each experiment that is explored without Python, and why there are none."""
+    try:
+        with progress() as tell:
+            return write_explorers([outcome.experiment for outcome in outcomes], out, tell), ""
+    except Exception as error:
+        return {}, _sentence(error)
 
 
 def _sentence(error: Exception) -> str:

@@ -18,6 +18,7 @@ from workbench.catalogue.parameters import name_of
 from workbench.catalogue.sourcing import all_sources
 from workbench.catalogue.spec import Spec
 from workbench.errors import UserError
+from workbench.explore.library import library_in
 from workbench.explore.positions import MOST_POSITIONS, Slider, sliders_of
 from workbench.figures import sketch
 from workbench.figures.base import BUTTONS, TEMPLATE
@@ -43,11 +44,15 @@ def export_page(
     backend: str | Iterable[str] | None = None,
     quick: bool = False,
     progress: Callable[[str], object] | None = None,
+    share: bool = False,
 ) -> Path:
     """Run an experiment at every position of some sliders and write the page; see `Experiment.export_html`.
 
-    A position that the experiment refuses says so on the page.
+    A position that the experiment refuses says so on the page. With `share` the page does not carry the plotly library
+    but reads that of its folder, where all pages share one.
     """
+    name = entry.id.replace("/", "-")
+    file = Path(path) if path else figures_folder() / f"{name}-explorer.html"
     values = entry.bind(parameters)
     moving = sliders_of(entry, values, sliders)
     combinations = list(itertools.product(*(slider.values for slider in moving)))
@@ -75,12 +80,12 @@ def export_page(
     if len(refused) == len(positions):
         raise refused[0]
     fixed = {name: value for name, value in values.items() if name not in {slider.name for slider in moving}}
-    page = _page(entry, moving, positions, fixed)
+    library = f'<script src="{library_in(file.parent)}"></script>' if share else _carried(get_plotlyjs(), "library")
+    page = _page(entry, moving, positions, fixed, library)
     if len(page) > LIMIT_BYTES:
-        room = (LIMIT_BYTES - len(_packed(get_plotlyjs()))) / (len(page) - len(_packed(get_plotlyjs())))
+        room = (LIMIT_BYTES - len(library)) / (len(page) - len(library))
         raise UserError(_too_many(entry, moving, f"{len(page) / 1e6:.1f} MB", room))
-    name = entry.id.replace("/", "-")
-    return write_atomic(path or figures_folder() / f"{name}-explorer.html", page)
+    return write_atomic(file, page)
 
 
 def _too_many(entry: Spec, sliders: Sequence[Slider], what: str, room: float) -> str:
@@ -94,7 +99,9 @@ def _too_many(entry: Spec, sliders: Sequence[Slider], what: str, room: float) ->
     )
 
 
-def _page(entry: Spec, sliders: Sequence[Slider], positions: list[dict[str, Any]], fixed: Mapping[str, Any]) -> bytes:
+def _page(
+    entry: Spec, sliders: Sequence[Slider], positions: list[dict[str, Any]], fixed: Mapping[str, Any], library: str
+) -> bytes:
     shared: dict[str, int] = {}
     content = {
         "positions": [_stored(position, shared) for position in positions],
@@ -111,8 +118,9 @@ def _page(entry: Spec, sliders: Sequence[Slider], positions: list[dict[str, Any]
             question=escape(entry.question),
             controls="".join(_control(slider, f"slider-{index}") for index, slider in enumerate(sliders)),
             fixed=escape(f"{entry.id}; fixed: {settings}" if settings else entry.id),
-            library=_packed(get_plotlyjs()),
-            content=_packed(json.dumps(content, separators=(",", ":"))),
+            library=library,
+            beside=" 'self' file:" if "src=" in library[:20] else "",
+            content=_carried(json.dumps(content, separators=(",", ":")), "content"),
         )
         .encode()
     )
@@ -147,5 +155,7 @@ def _control(slider: Slider, id: str) -> str:
     )
 
 
-def _packed(text: str) -> str:
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+def _carried(text: str, id: str) -> str:
+    """A text packed into an element of the page."""
+    packed = base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    return f'<script type="text/plain" id="{id}">{packed}</script>'

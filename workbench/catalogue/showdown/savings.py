@@ -112,8 +112,8 @@ def savings(
             low=50,
             high=1500,
             step=10,
-            status="published",
-            source="NVIDIA H100 data sheet, SXM: up to 700 W",
+            status="datasheet",
+            source="NVIDIA H100 data sheet, SXM form: at most 700 W; others' power is to be set here",
         ),
     ] = 700.0,
     idle_w: Annotated[

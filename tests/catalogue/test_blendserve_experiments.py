@@ -17,6 +17,7 @@ from workbench.catalogue.blendserve.jobs import BLEND, NF_BALANCE, NF_DFS, OPTIM
 from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
 from workbench.catalogue.blendserve.real_judging import judge
 from workbench.catalogue.blendserve.retention import KEPT
+from workbench.figures import sketch
 
 SMALL = "100,000"
 
@@ -154,3 +155,18 @@ class TestRealOrders:
 def test_lengths_of_a_real_trace_are_named(shared_data):
     found = run("blendserve/tab2", main="azure-code-2023", requests="20,000")
     assert {verdict.trace for verdict in found.verdicts} == {"azure-code-2023"}
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+@pytest.mark.parametrize("given", [{"levels": 3, "members": 4, "outliers": 0.5, "threshold_tokens": 1000}, {}])
+def test_every_request_is_drawn_once_and_hangs_below_a_node(step, given):
+    """At the ends of the sliders too: requests and units together stand for all requests, edges meet drawn nodes."""
+    outcome = running.run(spec.find("blendserve/tree-steps"), {"step": step, **given})
+    nodes = outcome.tables["nodes"].filter(pl.col("step") == step)
+    requests = 8 * 4 if given else 16
+    assert nodes.filter(pl.col("kind") != "shared")["requests"].sum() == requests
+    assert set(nodes["parent"]) - {-1} <= set(nodes["node"])
+    edges = [one for one in sketch(outcome)["data"] if one["mode"] == "lines"]
+    assert len(edges) == len(nodes) - 1
+    places = sorted(nodes.filter(kind="request")["place"])
+    assert len(places) == len(set(places))

@@ -10,6 +10,7 @@ for _name in (
     "tab1",
     "dfs_share",
     "fig5",
+    "tree_steps",
     "fig6",
     "tab2",
     "fig7",

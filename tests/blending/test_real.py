@@ -155,20 +155,21 @@ class TestServing:
         assert identity_of(here[0], right, [serve_job(*here, True)])["fault"] == ""
 
     @pytest.mark.parametrize("what", ["swapped", "lost", "rounded"])
-    def test_planted_faults_are_noticed(self, here, right, what):
+    def test_planted_faults_are_noticed(self, here, right, what, monkeypatch):
         """Two shared segments swapped, one that lost its keys and values, one rounded to bf16."""
         import torch
 
-        from workbench.blending.real.serving import serve_job
+        from workbench.blending.real import serving
         from workbench.blending.real.tasks import identity_of
 
-        done = []
+        done, opened = [], serving._Running.open
 
-        def disturb(number, store):
-            whole = [part for part in store.there.values() if min(part.length) == part.capacity]
+        def disturbed(running, step):
+            opened(running, step)
+            whole = [part for part in running.store.there.values() if min(part.length) == part.capacity]
             if done or len(whole) < 2:
                 return
-            done.append(number)
+            done.append(step)
             for layer in range(SHAPE.layers):
                 one, other = whole[0].rows[layer], whole[1].rows[layer]
                 if what == "swapped":
@@ -178,7 +179,8 @@ class TestServing:
                 else:
                     one.copy_(one.to(torch.bfloat16))
 
-        served = serve_job(*here, True, disturb)
+        monkeypatch.setattr(serving._Running, "open", disturbed)
+        served = serving.serve_job(*here, True)
         assert done, "no step had two whole segments"
         assert "more than 1e-05" in identity_of(here[0], right, [served])["fault"]
 

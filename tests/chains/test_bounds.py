@@ -158,12 +158,22 @@ def test_the_best_dispatch_of_two_slots_is_the_best_threshold(slow, arrivals):
     tried = {threshold: threshold_by_hand(slow, arrivals, threshold, 120) for threshold in range(1, 13)}
     for threshold, response in tried.items():
         assert threshold_response(arrivals, slow, threshold) == pytest.approx(response, rel=1e-6)
+        # Rates a minute are 60 times as many as rates a second: the same system, its time in minutes.
+        minutes = threshold_response(60 * arrivals, 60 * slow, threshold, fast_rate_per_s=60.0)
+        assert minutes * 60 == pytest.approx(response, rel=1e-6)
     best = best_dispatch([1.0, slow], [1, 1], arrivals)
     assert best.mean_response_s == pytest.approx(min(tried.values()), abs=1e-5)
     row = best.starts.filter(best.starts["busy"] == "1 0").row(0, named=True)
     assert row["from_waiting"] == min(tried, key=tried.get)
     assert best.mean_response_s <= exact([1.0, slow], [1, 1], arrivals).mean_response_s + 1e-6
     assert tried[1] == pytest.approx(exact([1.0, slow], [1, 1], arrivals).mean_response_s, rel=1e-6)
+
+
+def test_a_longer_line_lets_the_best_dispatch_of_a_busier_slot_be_found():
+    """One slot has no choice: M/M/1 at load 0.95 stays 1 / (1 - 0.95) = 20 s, its line beyond 200 too often."""
+    with pytest.raises(InputError, match="longest"):
+        best_dispatch([1.0], [1], 0.95)
+    assert best_dispatch([1.0], [1], 0.95, longest=600).mean_response_s == pytest.approx(20.0, rel=1e-4)
 
 
 def test_a_theorem_off_its_assumptions_is_called_a_reference():

@@ -185,7 +185,6 @@ class TestStarts:
         assert len(run.copies) == 3
         np.testing.assert_allclose(run.copies["bytes_per_s"] * run.copies["seconds"], run.weight_bytes)
 
-    @pytest.mark.parametrize(("given", "words"), [({"repeats": 0}, "repeats"), ({"chunk_bytes": 0}, "chunk_bytes")])
-    def test_impossible_measurements_are_refused(self, given, words):
-        with pytest.raises(InputError, match=words):
-            measure_starts(SHAPES[0], **given)
+    def test_no_repeats_are_refused(self):
+        with pytest.raises(InputError, match="repeats"):
+            measure_starts(SHAPES[0], repeats=0)

@@ -31,6 +31,9 @@ def test_fitting_shows_the_arithmetic():
     assert fit.weight_bytes == big.weight_bytes / 4
     # 4 x (72 GB - 36.35 GB) / 327,680 bytes per token.
     assert fit.kv_tokens == int(4 * (72e9 - 145.412407296e9 / 4) / 327_680)
+    # An eight-bit cache of the same weights: 163,840 bytes per token.
+    thin = check_fits(big, h100, deployment(tp=4, kv_dtype="fp8"))
+    assert (thin.weight_bytes, thin.kv_tokens) == (fit.weight_bytes, int(4 * (72e9 - 145.412407296e9 / 4) / 163_840))
     # BlitzScale trap 18: 30,000 blocks of 64 tokens of the 8B model would be 252 GB, more than the card has.
     assert check_fits(model("llama-3-8b"), accelerator("a800")).kv_tokens < 30_000 * 64
     assert check_fits(big, accelerator("h200"), deployment(dtype="fp8")).weight_bytes == big.weight_bytes / 2

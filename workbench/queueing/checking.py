@@ -70,15 +70,15 @@ def not_negative(value: float, name: str) -> float:
     return number
 
 
-def arrival_rate(value: float, name: str = "arrival_rate_per_s") -> float:
+def arrival_rate(value: float) -> float:
     """A rate at which someone arrives; 0 is refused because every answer here is a mean over those who arrive."""
-    if (number := finite(value, name)) == 0:
+    if (number := finite(value, "arrival_rate_per_s")) == 0:
         raise InputError(
             "is 0: nobody ever arrives, the servers stand idle, and a mean over customers has no meaning",
             "give a rate above 0",
-            field=name,
+            field="arrival_rate_per_s",
         )
-    return positive(number, name)
+    return positive(number, "arrival_rate_per_s")
 
 
 MOST_LEVELS = 10_000_000
@@ -107,11 +107,11 @@ def levels(value: float, name: str, least: int = 1, most: int = MOST_LEVELS) -> 
     return number
 
 
-def server_count(value: float, name: str = "servers") -> int:
+def server_count(value: float) -> int:
     """A number of servers; without any nobody is ever served."""
-    if finite(value, name) == 0:
-        raise InputError("is 0: nobody would ever be served", "give at least 1 server", field=name)
-    return levels(value, name, most=MOST_SERVERS)
+    if finite(value, "servers") == 0:
+        raise InputError("is 0: nobody would ever be served", "give at least 1 server", field="servers")
+    return levels(value, "servers", most=MOST_SERVERS)
 
 
 def share(value: float, name: str) -> float:

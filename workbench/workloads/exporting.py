@@ -1,7 +1,6 @@
 """Traces written so that anybody, and we, can read them."""
 
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
@@ -13,7 +12,7 @@ from workbench.workloads.sidecar import remember
 _KINDS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
-def convert(trace: Trace, path: str | Path, kind: Literal["csv", "jsonl", "parquet"] | None = None) -> Path:
+def convert(trace: Trace, path: str | Path) -> Path:
     """Write a trace as a table with the columns `request_id, model, arrival_s, prompt_tokens, output_tokens` and, where
     there are any, `prefix_hashes` (in CSV separated by spaces).
 
@@ -22,13 +21,12 @@ def convert(trace: Trace, path: str | Path, kind: Literal["csv", "jsonl", "parqu
 
     Parameters:
         trace: to write.
-        path: where to.
-        kind: csv, jsonl or parquet; by default what the path ends with.
+        path: where to; it ends with .csv, .jsonl or .parquet.
     """
     path = Path(path)
-    kind = kind or _KINDS.get(path.suffix)
-    if kind not in _KINDS.values():
-        raise UserError(f"{path} ends with none of {', '.join(_KINDS)}; rename it or say kind=.")
+    kind = _KINDS.get(path.suffix)
+    if kind is None:
+        raise UserError(f"{path} ends with none of {', '.join(_KINDS)}; rename it.")
     table = trace.requests
     if kind == "csv" and "prefix_hashes" in table.columns:
         table = table.with_columns(pl.col("prefix_hashes").cast(pl.List(pl.String)).list.join(" "))

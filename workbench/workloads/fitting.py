@@ -34,14 +34,15 @@ _SHARES = (0.0, 0.005, 0.01, 0.025, *(round(0.05 * k, 2) for k in range(1, 20)),
 _MATCHED = ("gap_cv", "cv_", "peak_over_mean_", "acf1_", "requests")
 
 
-def fit(trace: Trace, name: str = "") -> StandIn:
+def fit(trace: Trace) -> StandIn:
     """The recipe of a stand-in for a trace: parameters that can be read, kept, and drawn from with other seeds.
+
+    It is named like the trace, with `-like` behind it.
 
     Traces of more than two hours are fitted on their most representative hour.
 
     Parameters:
         trace: at least 50 requests with arrival times.
-        name: of the stand-in; by default the trace's with `-like` behind it.
 
     Returns:
         A `StandIn`; `fit(trace).trace(seed=1)` draws a trace that resembles the given one in what `targets` lists.
@@ -59,7 +60,7 @@ def fit(trace: Trace, name: str = "") -> StandIn:
     found = trace.statistics
     reuse = found.prefixes if trace.origin.block_tokens else None
     return StandIn(
-        name=name or f"{trace.origin.name}-like",
+        name=f"{trace.origin.name}-like",
         like=trace.origin.title,
         duration_s=float(times_s[-1]),
         arrivals=_arrivals(times_s, targets),

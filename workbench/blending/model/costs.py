@@ -7,7 +7,7 @@ from pydantic import Field
 
 from workbench.blending.kernels.seconds import step_seconds
 from workbench.blending.policy import INTERFERENCE, SLOPES, overlapped_s
-from workbench.errors import InputError, UnknownName
+from workbench.errors import InputError
 from workbench.profiles import Accelerator, Model
 from workbench.records import NotNegative, Positive, Record, positive
 
@@ -157,10 +157,3 @@ def seconds_of(log: np.ndarray, engine: Engine) -> StepSeconds:
         engine.memory_slope, engine.compute_slope, engine.network_hidden, *parts,
     )  # fmt: skip
     return parts
-
-
-def slopes_named(name: str) -> tuple[float, float]:
-    """The slopes of a named way of overlapping: "sequential", "interference" or "ideal"."""
-    if name not in SLOPES:
-        raise UnknownName("way of overlapping", name, SLOPES)
-    return SLOPES[name]

@@ -75,15 +75,15 @@ def request_density(prompt, output, costs: Costs, about: Density = PLAIN):
     return compute_seconds(prompt, output, costs, about) / memory_seconds(prompt, output, costs, about)
 
 
-def total_density(prompt, output, costs: Costs, shared: float = 0.0, about: Density = PLAIN) -> float:
+def total_density(prompt, output, costs: Costs, shared: float = 0.0) -> float:
     """Density of many requests together, (1 - s) Σ Comp / Σ Mem.
 
     Parameters:
         prompt, output: tokens of the requests, arrays.
         shared: s, share of the compute that prefix hits save; KV is read all the same.
     """
-    compute = compute_seconds(prompt, output, costs, about).sum()
-    return float((1 - share(shared, "shared")) * compute / memory_seconds(prompt, output, costs, about).sum())
+    compute = compute_seconds(prompt, output, costs).sum()
+    return float((1 - share(shared, "shared")) * compute / memory_seconds(prompt, output, costs).sum())
 
 
 class SteadyBatch(NamedTuple):

@@ -52,7 +52,7 @@ class _Side(NamedTuple):
 
 def mix(
     main: str, density: float, sharing: float | None, requests: int, costs: Costs, rng: np.random.Generator,
-    *, sharer: str = SHARER, heavy: str = HEAVY, main_shared: int | None = None,
+    *, main_shared: int | None = None,
 ) -> Mix:  # fmt: skip
     """A pool of `requests` with a density and a sharing ratio.
 
@@ -64,7 +64,6 @@ def mix(
         requests: how many in all.
         costs: of model and accelerator; another model needs another mix.
         rng: draws the lengths.
-        sharer, heavy: where sharing and memory time come from.
         main_shared: tokens of the prefix that all requests of the compute source share, in place of its own number.
 
     Raises:
@@ -75,7 +74,7 @@ def mix(
         sharing = share(sharing, "sharing")
     if main_shared is not None:
         whole(main_shared, "main_shared")
-    sources = [source_named(name) for name in (main, sharer, heavy)]
+    sources = [source_named(name) for name in (main, SHARER, HEAVY)]
     if main_shared is not None:
         sources[0] = sources[0].sharing(main_shared)
     first, second = (_side(source, requests, rng) for source in sources[:2])

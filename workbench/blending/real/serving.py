@@ -199,14 +199,11 @@ class _Checked:
         return length
 
 
-def serve_job(
-    stage: Stage, job: Job, together: bool, disturb: Callable[[int, Store], None] = lambda step, store: None
-) -> Served:
+def serve_job(stage: Stage, job: Job, together: bool) -> Served:
     """Serve a job once.
 
     Parameters:
         together: whether prompts and decoding of a step run beside each other.
-        disturb: called before each step with its number and what is stored, by tests that plant a fault.
 
     Errors: `NotThere` where the steps do not fit the tree.
     """
@@ -214,7 +211,6 @@ def serve_job(
     with Beside() as beside:
         for number, step in enumerate(job.steps):
             running.open(step)
-            disturb(number, running.store)
             seconds[number] = beside.run(
                 lambda step=step: running.prompts(step.prompts),
                 lambda step=step: running.decodes(step.decodes),

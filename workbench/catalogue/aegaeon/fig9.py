@@ -22,7 +22,6 @@ PARTS = {
 }  # fmt: skip
 SHAPES = ("Qwen2.5-7B", "Yi-1.5-6B", "Yi-1.5-9B", "InternLM2.5-7B", "Llama-2-7B", "Llama-2-13B")
 BLOCK_TOKENS = 16
-TRUE = "blocks overlap, straddle a slab, or are lost"
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:

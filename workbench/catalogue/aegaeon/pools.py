@@ -72,10 +72,8 @@ def steps_on(accelerator: Accelerator) -> str:
     return "aegaeon"
 
 
-def models_on(
-    context: Context, count: int, cluster: str, variant: str = "paper", only: str = ""
-) -> dict[str, PoolModel]:
-    """The market's models on a cluster's accelerators; all alike where `only` names one of the mix."""
+def models_on(context: Context, count: int, cluster: str, variant: str = "paper") -> dict[str, PoolModel]:
+    """The market's models on a cluster's accelerators."""
     accelerator = context.cluster(cluster).accelerator
     made = market_models(count, accelerator, variant, steps_on(accelerator))
     for model in {model.name: model for model in made.values()}.values():
@@ -83,9 +81,6 @@ def models_on(
             f"{model.name}, weights", model.weight_bytes, "bytes", "computed", facts().variants[variant].source
         )
         context.cite(f"{model.name}, decode step of one", model.decode[0], "s", "fitted", model.source)
-    if only:
-        one = next(model for model in made.values() if model.name == only)
-        return dict.fromkeys(made, one)
     return made
 
 
@@ -101,7 +96,6 @@ def serve(
     generator: str = "artifact",
     prompt_factor: float = 1.0,
     output_factor: float = 1.0,
-    only: str = "",
     lead: int | None = None,
     **changes: Any,
 ) -> PoolRun:
@@ -111,7 +105,7 @@ def serve(
         context: its backend runs the pool, its seed draws the requests: those of a model stay the same when models are
             added, and are the same for every system.
         count, rate_per_s, duration_s, generator, prompt_factor, output_factor: see `market_trace`.
-        cluster, variant: see `pooling_on`. system: a key of `SYSTEMS`. only: see `models_on`.
+        cluster, variant: see `pooling_on`. system: a key of `SYSTEMS`.
         lead: prefill instances; the others of the cluster decode. changes: fields of `Pooling`.
     """
     context.check()
@@ -122,7 +116,7 @@ def serve(
         count, rate_per_s, duration_s, generator=generator, prompt_factor=prompt_factor, output_factor=output_factor,
         seed=context.seed,
     )  # fmt: skip
-    models = models_on(context, count, cluster, variant, only)
+    models = models_on(context, count, cluster, variant)
     pooling = pooling_on(hosts, variant, system=SYSTEMS[system], **changes)
     return pooled(pooling, models, trace, backend=simulate if context.backend == "simpy" else None)
 
@@ -132,12 +126,12 @@ def promise(scale: float = 1.0) -> SLO:
     return make_slo("aegaeon") if scale == 1 else make_slo("aegaeon").scaled(scale)
 
 
-def crossing(places: Sequence[float], values: Sequence[float], level: float = GOOD) -> float:
-    """Where a curve that begins at 1 first falls below a level, linear in between; NaN where it does not."""
+def crossing(places: Sequence[float], values: Sequence[float]) -> float:
+    """Where a curve that begins at 1 first falls below `GOOD`, linear in between; NaN where it does not."""
     places, values = [0.0, *places], [1.0, *values]
     for k in range(1, len(places)):
-        if values[k] < level:
-            share = (values[k - 1] - level) / (values[k - 1] - values[k])
+        if values[k] < GOOD:
+            share = (values[k - 1] - GOOD) / (values[k - 1] - values[k])
             return float(places[k - 1] + share * (places[k] - places[k - 1]))
     return float("nan")
 

@@ -67,7 +67,7 @@ def fig3(
     lines, bands = [], []
     for name, system in ((BASE, NF_DFS), (BLEND, BLEND)):
         run = served(setup, system, scan=scan)
-        table = binned(run.seconds(engine), BINS, 0, STEPS).with_columns(order=pl.lit(name))
+        table = binned(run.seconds(engine), BINS, STEPS).with_columns(order=pl.lit(name))
         lines.append(table)
         low, high = np.quantile(table["ratio"].to_numpy(), (0.05, 0.95))
         above = table["ratio"].to_numpy() > 1

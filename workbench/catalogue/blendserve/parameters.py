@@ -11,7 +11,6 @@ _REACHED = f"fitted on {REACHED.source}"
 
 FEEDBACK, BIASED, PRINTED = "density feedback", "Algorithm 3, length-biased mean", "Algorithm 3 as printed"
 SCANS = (FEEDBACK, BIASED, PRINTED)
-MAINS = ("burstgpt-like", "azure-like", "sharegpt-like", "wildchat-like")
 
 Served = Annotated[str, Par("Model", profile="model", status="published", source=f"{_PAPER} §6.2: Llama-3-8B")]
 On = Annotated[

@@ -6,15 +6,15 @@ import polars as pl
 from workbench.blending.model.costs import StepSeconds
 
 
-def binned(seconds: StepSeconds, bins: int, first: int = 0, last: int | None = None) -> pl.DataFrame:
+def binned(seconds: StepSeconds, bins: int, last: int | None = None) -> pl.DataFrame:
     """Means over stretches of equal length: `step` (the middle), `compute_s`, `memory_s`, `step_s`, `ratio`.
 
     Parameters:
         bins: how many stretches.
-        first, last: the steps to cover, all by default.
+        last: how many steps to cover from the first on, all by default.
     """
     last = len(seconds.step_s) if last is None else min(last, len(seconds.step_s))
-    edges = np.unique(np.linspace(first, last, min(bins, last - first) + 1).astype(np.int64))
+    edges = np.unique(np.linspace(0, last, min(bins, last) + 1).astype(np.int64))
     counts = np.diff(edges)
     columns = {
         name: np.add.reduceat(getattr(seconds, name)[:last], edges[:-1]) / counts

@@ -41,6 +41,7 @@ class Workload(NamedTuple):
         bounds: least and most of each where they scale.
         promise: seconds of TTFT and TBT, within which the largest load is told.
         keep_s: how long an idle instance keeps its place and weights.
+        decode_least: least number that decode, of BlitzScale alone, where that is more than its bound.
     """
 
     name: str
@@ -52,11 +53,14 @@ class Workload(NamedTuple):
     bounds: tuple[int, int]
     promise: tuple[float, float]
     keep_s: float
+    decode_least: int = 0
 
     def deployment(self, name: str, half: str) -> Deployment:
         """How many instances a system may have."""
         if name in SCALED:
-            return Deployment(tp=self.tp, prefill=self.bounds, decode=self.bounds)
+            least, most = self.bounds
+            decode = (max(least, self.decode_least if name == BLITZ else 0), most)
+            return Deployment(tp=self.tp, prefill=self.bounds, decode=decode)
         down = name == HALF and half == DOWN
         prefill, decode = (2 * (count // 2) if down else count for count in self.full)
         return Deployment(tp=self.tp, prefill=(1, prefill), decode=(1, decode))
@@ -117,6 +121,31 @@ Workloads = Annotated[
     tuple[str, ...],
     Par("Workloads", choices=tuple(WORKLOADS), free=True, status="published", source=f"{_PAPER} §6"),
 ]
+DECODE_FIRST, ANYBODY = "who decodes, if there is one", "everybody"
+HOST, CARDS = "the host's own links", "network cards"
+SCALED_TOO, THERE = "scaled", "all there"
+Senders = Annotated[
+    str,
+    Par("Weights are sent by", choices=(DECODE_FIRST, ANYBODY), status="published", source=f"{_PAPER} §5.1"),
+]
+"""Whom BlitzScale and +Multicast let send; +Network, which has no regard to directions, lets everybody."""
+Inside = Annotated[
+    str,
+    Par(
+        "Inside a host weights go over",
+        choices=(HOST, CARDS),
+        source="chosen: Table 1 gives cluster B 256 Gbps there; the artifact names NVLink only",
+    ),
+]
+Decode = Annotated[
+    str,
+    Par(
+        "BlitzScale's instances that decode",
+        choices=(SCALED_TOO, THERE),
+        source="scaled: by the rule of all systems; all there: as many as in a full provisioning, all the time, in place "
+        "of the paper's prompt instances that turn into decoding ones without a load (§5.4), which no engine here has",
+    ),
+]
 NOT_BURST = {BURST.name: "the paper's cut of BurstGPT is not published; a generated trace stands in where none is here"}
 Half = Annotated[
     str,
@@ -132,9 +161,9 @@ class Served(NamedTuple):
     run: Run
 
 
-def trace_of(context: Context, one: Workload, longest_s: float = 3600.0) -> Trace:
+def trace_of(context: Context, one: Workload) -> Trace:
     """The requests of a workload, prompts cut so that prompt and output are 4,095 tokens at most, all of one model."""
-    found = replayed(context, one.trace, longest_s=longest_s)
+    found = replayed(context, one.trace, longest_s=3600.0)
     output = pl.col("output_tokens").clip(1, LONGEST - 1)
     table = found.requests.with_columns(model=pl.lit(one.model), output_tokens=output)
     table = table.with_columns(prompt_tokens=pl.min_horizontal("prompt_tokens", LONGEST - pl.col("output_tokens")))
@@ -243,15 +272,32 @@ def prepared(
     return hosts, window_of(context, one, trace, rate, window_s)
 
 
+def changes_of(name: str, senders: str, inside: str) -> dict[str, bool]:
+    """What of a system that sends weights over the network is otherwise."""
+    found = {"near": inside == HOST} if name in (BLITZ, MULTICAST, NETWORK) else {}
+    return found | ({"decode_first": senders == DECODE_FIRST} if name in (BLITZ, MULTICAST) else {})
+
+
 def swept(
-    context: Context, workloads: Sequence[str], systems: Sequence[str], load: float, by: str, window_s: float
+    context: Context,
+    workloads: Sequence[str],
+    systems: Sequence[str],
+    load: float,
+    by: str,
+    window_s: float,
+    *,
+    senders: str = DECODE_FIRST,
+    inside: str = HOST,
+    decode: str = SCALED_TOO,
 ) -> list[Served]:
     """Every system on the same window of every workload."""
     served = []
     for name in workloads:
         one = WORKLOADS[name]
+        if decode == THERE:
+            one = one._replace(decode_least=one.full[1])
         hosts, trace = prepared(context, one, load, by, window_s)
-        served += [serve(context, one, hosts, each, trace) for each in systems]
+        served += [serve(context, one, hosts, each, trace, **changes_of(each, senders, inside)) for each in systems]
         if name == BURST.name:
             context.incomparable = ""  # verdicts about this workload say so by themselves
     return served

@@ -44,10 +44,10 @@ def jobs_at(
     )
 
 
-def path_of(context: Context, jobs: JobList, chains: Served, policy: str = "jffc", contention: bool = False) -> Path:
+def path_of(context: Context, jobs: JobList, chains: Served, policy: str = "jffc") -> Path:
     """The path of a policy, by the context's backend."""
     run = simulate_dispatch if context.backend == "simpy" else dispatch_path
-    return run(jobs, chains, policy, contention=contention)
+    return run(jobs, chains, policy)
 
 
 def respond(path: Path) -> Response:

@@ -104,23 +104,20 @@ def case(
     return Case(shape, tp, make_slo(ttft_s=promise[0], tbt_s=promise[1]), table, group, pool, times)
 
 
-def burst(context: Context, asked: str, window_s: float, published: tuple[str, ...] = ()) -> Trace:
+def burst(context: Context, asked: str, window_s: float) -> Trace:
     """The busiest window of a trace; quick runs take two minutes of it at most."""
     longest_s = min(window_s, QUICK_S) if context.mode == "quick" else window_s
-    return replayed(context, asked, longest_s=longest_s, published=published)
+    return replayed(context, asked, longest_s=longest_s)
 
 
-def run_case(
-    context: Context, one: Case, load_s: float, *, tick_s: float, scrape_s: float = 0.0, engine_s: float = 0.0
-) -> Run:
+def run_case(context: Context, one: Case, load_s: float, *, tick_s: float, scrape_s: float = 0.0) -> Run:
     """Serve a case whose new instances take `load_s` to load; warm ones are kept for a third of a second.
 
     Parameters:
         tick_s, scrape_s: between two decisions, and how old the load is that they see.
-        engine_s: until an engine is ready, before weights come.
     """
     weights = Weights(path="fixed", fixed_s=load_s, keep_s=KEEP_S)
-    start_up = StartUp(engine={"seconds": engine_s}, weights=weights)
+    start_up = StartUp(engine={"seconds": 0.0}, weights=weights)
     scenario = Scenario(
         groups=(one.group.model_copy(update={"start_up": start_up}),),
         pool=one.pool.model_copy(update={"tick_s": tick_s, "scrape_s": scrape_s}),

@@ -70,27 +70,22 @@ Output = Annotated[int, Par("Output tokens", low=2, high=1000, log=True, source=
 Seeds = Annotated[int, Par("Seeds", low=1, high=20, step=1, source="chosen: enough for an interval")]
 
 
-def levelled(name: str, rule: str = "backlog", requests_per_s: float = 1.0, least: int = 1) -> System:
+def levelled(name: str, rule: str = "backlog", requests_per_s: float = 1.0) -> System:
     """A system by label, with everything the same for all but its source, plan, partial serving and cache.
 
     Parameters:
         name: a key of `SYSTEMS`.
         rule: a key of `RULES`.
         requests_per_s: that an instance is meant for, by the rule *rate*.
-        least: instances that are always there.
     """
     scaler = RULES[rule] or Rule(policy="rate", parameters={"requests_per_s": requests_per_s})
-    return system(SYSTEMS[name], **ONE_FOR_ALL | {"autoscaler": scaler, "least": least, "name": name})
+    return system(SYSTEMS[name], **ONE_FOR_ALL | {"autoscaler": scaler, "least": 1, "name": name})
 
 
-def burst_trace(
-    calm_per_s: float, burst_per_s: float, burst_s: float, prompt: int, output: int, seed: int, model: str = "model"
-) -> Trace:
+def burst_trace(calm_per_s: float, burst_per_s: float, burst_s: float, prompt: int, output: int, seed: int) -> Trace:
     """Poisson arrivals, calm, then a burst, then calm again; all requests of one length."""
     process = PiecewisePoisson(lengths_s=(CALM_S, burst_s, CALM_S), rates_per_s=(calm_per_s, burst_per_s, calm_per_s))
-    return generate(
-        process, fixed_lengths(prompt, output), duration_s=2 * CALM_S + burst_s, seed=seed, model=model
-    )  # fmt: skip
+    return generate(process, fixed_lengths(prompt, output), duration_s=2 * CALM_S + burst_s, seed=seed)
 
 
 def run(

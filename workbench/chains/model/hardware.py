@@ -52,7 +52,7 @@ class Overheads(NamedTuple):
 OVERHEADS = Overheads()
 
 
-def block_of(model: Model, cached_tokens: int = CACHED_TOKENS) -> Block:
+def block_of(model: Model) -> Block:
     """What one block takes: weights and FLOP as the paper or its authors' scripts give them, else from the shape.
 
     The cache is exact: the printed 0.11 GB of BLOOM-176B is rounded, and rounding it moves the best c from 7 to 3.
@@ -61,7 +61,7 @@ def block_of(model: Model, cached_tokens: int = CACHED_TOKENS) -> Block:
     for preset in PRESETS:
         given = {row.quantity: float(row.value) for row in model.overrides if row.preset == preset}
         size, flops = given.get("layer_bytes", size), given.get("layer_flops_per_token", flops)
-    return Block(round(size), round(model.kv_bytes_per_token_per_layer * cached_tokens), flops)
+    return Block(round(size), round(model.kv_bytes_per_token_per_layer * CACHED_TOKENS), flops)
 
 
 def work_of(prompt_tokens, output_tokens) -> np.ndarray:

@@ -7,9 +7,12 @@ import numpy as np
 MOST_ROWS = 6000
 """Rows a fit looks at; of more, evenly spaced ones are taken."""
 
+ROUNDS = 6
+"""How often the search starts afresh from where it ended."""
+
 
 def relative_fit(
-    predict: Callable[[np.ndarray], np.ndarray], start: Sequence[float], seconds: np.ndarray, rounds: int = 6
+    predict: Callable[[np.ndarray], np.ndarray], start: Sequence[float], seconds: np.ndarray
 ) -> np.ndarray:
     """Positive coefficients with the least mean |log(predicted / measured)|, by the simplex of Nelder and Mead.
 
@@ -17,7 +20,6 @@ def relative_fit(
         predict: coefficients -> predicted seconds, one a measurement.
         start: a sensible guess; also the scale of each coefficient.
         seconds: what was measured.
-        rounds: how often the search starts afresh from where it ended.
     """
     from scipy.optimize import minimize
 
@@ -26,7 +28,7 @@ def relative_fit(
     def loss(relative: np.ndarray) -> float:
         return float(np.mean(np.abs(np.log(np.maximum(predict(np.abs(relative) * scale), 1e-12)) - logarithm)))
 
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         found = minimize(loss, at, method="Nelder-Mead", options={"maxiter": 500, "xatol": 1e-3, "fatol": 1e-5})
         at = found.x
     return np.abs(at) * scale

@@ -22,15 +22,14 @@ class Replay(NamedTuple):
     failures: int
 
 
-def replay_slabs(lowered: Lowered, outcome: Outcome, slab_bytes: int, slabs: int, node: int = 0) -> Replay:
-    """Take and free the blocks of a run in one host's slabs, in the order in which that happened.
+def replay_slabs(lowered: Lowered, outcome: Outcome, slab_bytes: int, slabs: int) -> Replay:
+    """Take and free the blocks of a run in the first host's slabs, in the order in which that happened.
 
     Slabs of which no block is in use go back when blocks are freed. What fails is left out, with what would free it.
 
     Parameters:
         lowered, outcome: a run.
         slab_bytes, slabs: of each slab; how many the host has.
-        node: which host.
 
     Source: Aegaeon (SOSP'25) §5.2, Figure 16; measure as in the artifact's plots/plot_frag.py.
     """
@@ -40,7 +39,7 @@ def replay_slabs(lowered: Lowered, outcome: Outcome, slab_bytes: int, slabs: int
     peaks: dict[int, tuple[int, int]] = {}
     failures = 0
     for _, where, request, model, blocks in outcome.host:
-        if int(where) != node:
+        if int(where):
             continue
         size, key = int(sizes[int(model)]), int(request)
         if blocks > 0:

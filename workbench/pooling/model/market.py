@@ -18,13 +18,12 @@ def market_models(
     accelerator: str | Accelerator = "h800-80gb-sxm",
     variant: str = "paper",
     steps: str = "aegaeon",
-    tp: int = 1,
 ) -> dict[str, PoolModel]:
     """Models of the artifact's mix, by name.
 
     Parameters:
         count: how many.
-        accelerator, tp, steps: see `pool_model`.
+        accelerator, steps: see `pool_model`.
         variant: whose sizes and step times.
 
     >>> [model.name for model in market_models(10).values()][5:8]
@@ -32,7 +31,7 @@ def market_models(
     """
     known = facts()
     mix = known.mix.models
-    kinds = {name: pool_model(name, accelerator, tp, steps, known.variants[variant]) for name in dict.fromkeys(mix)}
+    kinds = {name: pool_model(name, accelerator, 1, steps, known.variants[variant]) for name in dict.fromkeys(mix)}
     return {name: kinds[mix[number % len(mix)]] for number, name in enumerate(names(count))}
 
 

@@ -88,17 +88,17 @@ def round_length_s(batches: int, step_s: float, switch_s: float, turns: Turns | 
     return float(round_s(count, *values, turns.tbt_s, turns.quota_s, turns.floor)[0])
 
 
-def entry_stall_s(batches: int, step_s: float, switch_s: float, turns: Turns | None = None) -> tuple[float, float]:
+def entry_stall_s(batches: int, step_s: float, switch_s: float) -> tuple[float, float]:
     """How long does a new batch wait for its first turn beside so many equal ones? (on average, at most)
 
     It has no part in the round that runs, of which half is left on average and all at most; in the next one it comes
     after half of the others on average and after all at most. Its own switch comes on top.
 
     Parameters:
-        batches: those that are there, each of a model of its own. step_s, switch_s, turns: as above.
+        batches: those that are there, each of a model of its own. step_s, switch_s: seconds of a step and of a switch.
     """
-    now_s = round_length_s(batches, step_s, switch_s, turns)
-    next_s = round_length_s(batches + 1, step_s, switch_s, turns) * batches / (batches + 1)
+    now_s = round_length_s(batches, step_s, switch_s)
+    next_s = round_length_s(batches + 1, step_s, switch_s) * batches / (batches + 1)
     return now_s / 2 + next_s / 2 + switch_s, now_s + next_s + switch_s
 
 

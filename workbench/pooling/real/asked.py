@@ -49,16 +49,12 @@ class ByQuota(NamedTuple):
         switches_share: c / (min n Q) that the first measured switches have; with `steps_share` it makes α.
         floor: the least pace.
         rounds: that are run by quotas.
-        warm_rounds, warm_steps: rounds before them, of so many steps a turn; times are those of the last two, in which
-            memory is no longer new.
     """
 
     steps_share: float
     switches_share: float
     floor: float
     rounds: int
-    warm_rounds: int = 3
-    warm_steps: int = 4
 
 
 class Asked(NamedTuple):

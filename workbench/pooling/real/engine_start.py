@@ -15,11 +15,14 @@ from workbench.pooling.real.executing import Executor
 PROFILED = ((1, 64), (4, 1), (8, 1))
 """Passes that are timed at a start, requests and new tokens of each: what an engine profiles before it serves."""
 
+CHUNK_BYTES = 1 << 20
+"""Of a copy in chunks."""
+
 Way = tuple[str, int, list[float]]
 
 
 def start_engine(
-    desk: Desk, asked: Asked, files: tuple[ModelFiles, ...], repeats: int, chunk_bytes: int
+    desk: Desk, asked: Asked, files: tuple[ModelFiles, ...], repeats: int
 ) -> tuple[dict[str, float], list[dict[str, float]], list[Way]]:
     """Start, say when this was entered and when the first token was there, and hand in the parts of the start, those of
     each later switch, and seconds of copies by way."""
@@ -43,7 +46,7 @@ def start_engine(
             "profiling": profiled_s - made_s,
         }
         switches = _switches(executor, asked, last, repeats)
-    return parts, switches, _copies(weights[0], asked.device, repeats, chunk_bytes)
+    return parts, switches, _copies(weights[0], asked.device, repeats)
 
 
 def _read(files: ModelFiles) -> dict[str, np.ndarray]:
@@ -70,7 +73,7 @@ def _switches(executor: Executor, asked: Asked, last: dict[int, int], repeats: i
     return found[2:]
 
 
-def _copies(weights: dict[str, np.ndarray], device: str, repeats: int, chunk_bytes: int) -> list[Way]:
+def _copies(weights: dict[str, np.ndarray], device: str, repeats: int) -> list[Way]:
     import torch
 
     source = torch.from_numpy(np.concatenate([values.reshape(-1).view(np.uint8) for values in weights.values()]))
@@ -103,12 +106,12 @@ def _copies(weights: dict[str, np.ndarray], device: str, repeats: int, chunk_byt
     ways: list[Way] = [
         ("pageable, into new memory", whole, timed(into_new)),
         ("pageable, into one buffer", whole, timed(into_buffer(source, whole))),
-        ("pageable, into one buffer, in chunks", chunk_bytes, timed(into_buffer(source, chunk_bytes))),
+        ("pageable, into one buffer, in chunks", CHUNK_BYTES, timed(into_buffer(source, CHUNK_BYTES))),
     ]
     if device != "cpu":
         pinned = source.pin_memory()
         ways += [
             ("pinned, into one buffer", whole, timed(into_buffer(pinned, whole))),
-            ("pinned, into one buffer, in chunks", chunk_bytes, timed(into_buffer(pinned, chunk_bytes))),
+            ("pinned, into one buffer, in chunks", CHUNK_BYTES, timed(into_buffer(pinned, CHUNK_BYTES))),
         ]
     return ways

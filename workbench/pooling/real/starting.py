@@ -62,21 +62,18 @@ class StartRun(Record):
         return 1.0 - self.total_s("reused") / first_s
 
 
-def measure_starts(
-    shape: Shape, repeats: int = 5, *, chunk_bytes: int = 1 << 20, device: str = "cpu", stop: StopWanted = None
-) -> StartRun:
+def measure_starts(shape: Shape, repeats: int = 5, *, device: str = "cpu", stop: StopWanted = None) -> StartRun:
     """How long does an engine take to its first token, and how long does one that is there take to another model's?
 
     Parameters:
         shape: of two models of different weights.
         repeats: switches, and copies of each way, of which the median is taken.
-        chunk_bytes: of a copy in chunks.
         device: "cpu" or a CUDA device.
         stop: asked ten times a second whether to give up.
 
     Errors: `MissingExtra` without torch; `RunFailed` when the process fails.
     """
-    whole(repeats, "repeats", 1), whole(chunk_bytes, "chunk_bytes", 1)
+    whole(repeats, "repeats", 1)
     prompts = tuple(Prompt(model, PROMPT, 2 * repeats + 4) for model in (0, 1))
     whole(shape.longest, "longest", len(PROMPT) + 2 * repeats + 4)
     kinds = tuple(Kind(shape, SEED + model) for model in (0, 1))
@@ -93,7 +90,7 @@ def measure_starts(
         workers = stack.enter_context(pool.lease(1))
         from workbench.pooling.real.engine_start import start_engine
 
-        workers[0].give(start_engine, asked, files, repeats, chunk_bytes)
+        workers[0].give(start_engine, asked, files, repeats)
         entered_s, ended_s = all_said(workers, pool.beats, LIMIT_S, stop, PATIENCE_S)[0]
         (parts, switches, copies) = gather(workers, pool.beats, LIMIT_S, stop, PATIENCE_S)[0]
     parts = {"executor": entered_s - begun_s, **parts}

@@ -12,6 +12,8 @@ from workbench.pooling.real.asked import Asked, ByChance, ByQuota, Turn, Turned
 from workbench.pooling.real.executing import Executor, made_weights
 
 NONE = float("nan")
+WARM_ROUNDS, WARM_STEPS = 3, 4
+"""Rounds before those by quotas, of so many steps a turn; in the last two memory is no longer new."""
 
 
 def take_turns(desk: Desk, asked: Asked) -> Turned:
@@ -102,8 +104,8 @@ class _Run:
         here they have a few: what one is too long is taken off the model's next one, and on average they are as long.
         """
         fill_quotas(np.ones(1), 1.0, 1.0, 1.0, 1.0, np.empty(1))  # compiled before anything is measured
-        for _ in range(turns.warm_rounds):
-            self._round(-1, self._batches(), steps=[turns.warm_steps] * len(self._batches()))
+        for _ in range(WARM_ROUNDS):
+            self._round(-1, self._batches(), steps=[WARM_STEPS] * len(self._batches()))
         step_s, switch_s = self._measured()
         self.tbt_s = sum(step_s.values()) / turns.steps_share
         least_n = self.tbt_s / max(step_s.values())

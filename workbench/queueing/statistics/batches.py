@@ -32,13 +32,12 @@ class BatchMeans(Record):
         return self.correlation <= self.correlation_limit
 
 
-def batch_means(series, batches: int = 30, confidence: float = 0.95) -> BatchMeans:
+def batch_means(series, batches: int = 30) -> BatchMeans:
     """How sure is the mean of one run, whose values depend on their predecessors?
 
     Parameters:
         series: float[n] in order of time, warm-up left out; what does not fill the last batch is dropped.
         batches: how many; 20 to 30 is usual, fewer and longer ones are safer.
-        confidence: of the interval.
 
     >>> import numpy as np
     >>> found = batch_means(np.random.default_rng(1).normal(5.0, 1.0, 3000))
@@ -55,7 +54,7 @@ def batch_means(series, batches: int = 30, confidence: float = 0.95) -> BatchMea
     total = 2 * float(((means - means.mean()) ** 2).sum())
     steps = float((np.diff(means) ** 2).sum())
     return BatchMeans(
-        interval=student_interval(means, confidence),
+        interval=student_interval(means),
         batch=size,
         correlation=1 - steps / total if total else 0.0,
         correlation_limit=1.645 * math.sqrt((count - 2) / (count**2 - 1)),

@@ -73,17 +73,16 @@ def student_interval(values, confidence: float = 0.95) -> Interval:
     )
 
 
-def ends_over_runs(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
-    """Ends of the Student interval over replications, None where a single run or one without a number gives none.
+def ends_over_runs(values: Sequence[float]) -> tuple[float, float] | None:
+    """Ends of the 95 % Student interval over replications, None where a single run or one without a number gives none.
 
     Parameters:
         values: one number a replication, NaN or infinite where a run has none.
-        confidence: as in `student_interval`.
 
     >>> ends_over_runs([2.0, 2.0]), ends_over_runs([2.0])
     ((2.0, 2.0), None)
     """
     if len(values) < 2 or not all(map(math.isfinite, values)):
         return None
-    interval = student_interval(values, confidence)
+    interval = student_interval(values)
     return interval.low, interval.high

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from workbench.errors import InputError
-from workbench.queueing.checking import finite, share
+from workbench.queueing.checking import finite
 from workbench.queueing.statistics.intervals import Interval
 from workbench.records import Record
+
+BAND = 0.99
+"""Central share of the binomial distribution that an honest method is held to."""
 
 
 class Coverage(Record):
@@ -14,7 +17,7 @@ class Coverage(Record):
     Attributes:
         held, count: intervals that held it, of how many.
         promised: their confidence.
-        band: smallest and largest share that an honest method shows, but for `1 - band_confidence` of such experiments.
+        band: smallest and largest share that an honest method shows, but for one in a hundred of such experiments.
         too_low, too_high: intervals that lie wholly below, and above, the true value.
     """
 
@@ -36,13 +39,12 @@ class Coverage(Record):
         return self.band[0] <= self.share <= self.band[1]
 
 
-def coverage(intervals: Sequence[Interval], true_value: float, band_confidence: float = 0.99) -> Coverage:
+def coverage(intervals: Sequence[Interval], true_value: float) -> Coverage:
     """Of many intervals from independent experiments, how many hold the true value, and is that as promised?
 
     Parameters:
         intervals: of one confidence.
         true_value: known exactly.
-        band_confidence: central share of the binomial distribution that makes the band.
 
     >>> sure = Interval(mean=1.0, half_width=0.5, confidence=0.95, count=10)
     >>> coverage([sure] * 95 + [Interval(mean=2.0, half_width=0.5, confidence=0.95, count=10)] * 5, 1.2).kept
@@ -54,11 +56,10 @@ def coverage(intervals: Sequence[Interval], true_value: float, band_confidence: 
     promises = {interval.confidence for interval in intervals}
     if len(promises) != 1:
         raise InputError(f"have {len(promises)} confidences", "give intervals of one confidence", field="intervals")
-    share(band_confidence, "band_confidence")
     from scipy.stats import binom
 
     count, promised = len(intervals), promises.pop()
-    edges = binom.ppf([(1 - band_confidence) / 2, (1 + band_confidence) / 2], count, promised)
+    edges = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], count, promised)
     return Coverage(
         held=sum(interval.holds(true_value) for interval in intervals),
         count=count,

@@ -25,9 +25,9 @@ class Replications(Record):
     seed: int
     values: Mapping[str, tuple[float, ...]]
 
-    def interval(self, quantity: str = "value", confidence: float = 0.95) -> Interval:
-        """Mean and Student interval of one quantity over the runs."""
-        return student_interval(self.values[quantity], confidence)
+    def interval(self, quantity: str = "value") -> Interval:
+        """Mean and 95 % Student interval of one quantity over the runs."""
+        return student_interval(self.values[quantity])
 
 
 def replication_seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:

@@ -41,7 +41,7 @@ def drop_share(values: int, part: float = 0.1) -> WarmUp:
     return WarmUp(dropped=dropped, kept=count - dropped, settled=True)
 
 
-def mser(series, batch: int = 5) -> WarmUp:
+def mser(series) -> WarmUp:
     """Leave out what disturbs the mean most: the MSER rule, MSER-5 with batches of five (White 1997).
 
     Of all starts in the first half it takes the one whose remaining mean has the least standard error, as if values
@@ -49,14 +49,13 @@ def mser(series, batch: int = 5) -> WarmUp:
 
     Parameters:
         series: float[n] in order of time, at least two batches.
-        batch: values averaged before the rule looks.
 
     >>> import numpy as np
     >>> rising = np.concatenate([np.linspace(0, 10, 50), np.tile([9.0, 11.0, 10.0, 9.5, 10.5], 100)])
     >>> mser(rising)
     WarmUp(dropped=50, kept=500, settled=True)
     """
-    numbers, size = vector(series, "series", least=-np.inf), whole(batch, "batch")
+    numbers, size = vector(series, "series", least=-np.inf), 5
     count = numbers.size // size
     if count < 2:
         raise InputError(f"holds {numbers.size} values", f"give at least {2 * size}", field="series")

@@ -33,7 +33,6 @@ def choose_live_scale(
     pace: Pace,
     batch: int,
     pool: Pool,
-    device: str = "cpu",
     stop: StopWanted = None,
 ) -> Scale:
     """σ of a model, and the smallest θ at which no step is shorter than 20 ms and no pass computes past its time.
@@ -45,7 +44,7 @@ def choose_live_scale(
     longest, most = max(len(prompt.tokens) for prompt in prompts), min(batch, len(prompts))
     passes = [(most, longest), (most, 1)]
     with pool.lease(1) as workers:
-        workers[0].give(pass_seconds, model.shape, passes, device)
+        workers[0].give(pass_seconds, model.shape, passes)
         took_s = gather(workers, pool.beats, LIMIT_S, stop)[0]
     smallest = min(block.size for block in model.blocks)
     sigma = asked.weight_bytes / model.bytes

@@ -24,7 +24,7 @@ class KWaySteps(Record):
     complete: int
 
 
-def k_way_steps(nodes: int, blocks: int, sources: int, order: BlockOrder = "contiguous", parts: int = 1) -> KWaySteps:
+def k_way_steps(nodes: int, blocks: int, sources: int, order: BlockOrder = "contiguous") -> KWaySteps:
     """The three milestones of scaling from k copies to N nodes (λScale §4.2; Figure 5 is N = 8, k = 2, b = 4).
 
     Parameters: as in `policy.k_way`.
@@ -32,7 +32,7 @@ def k_way_steps(nodes: int, blocks: int, sources: int, order: BlockOrder = "cont
     >>> k_way_steps(8, 4, 2)
     KWaySteps(joint_copy=2, one_per_group=3, complete=5)
     """
-    return milestones_of(arrival_steps("k_way", nodes, blocks, sources=sources, order=order, parts=parts), sources)
+    return milestones_of(arrival_steps("k_way", nodes, blocks, sources=sources, order=order), sources)
 
 
 def milestones_of(arrival: np.ndarray, sources: int) -> KWaySteps:

@@ -42,7 +42,6 @@ def market(
     *,
     duration_s: float,
     seed: Seed = 0,
-    name: str = "market",
 ) -> Trace:
     """Requests to many models, each with an arrival process and random stream of its own.
 
@@ -53,7 +52,6 @@ def market(
         lengths: of all requests.
         duration_s: span to draw arrivals in; the first one becomes time 0.
         seed: a whole number or a SeedSequence.
-        name: of the trace.
     """
     if not isinstance(arrivals, Mapping) or not arrivals:
         raise InputError(f"is {shown(arrivals)}", "give at least one model's name with its process", field="arrivals")
@@ -69,4 +67,4 @@ def market(
     owners = np.repeat(np.arange(len(drawn)), [times.size for times in drawn])
     order = np.argsort(times_s, kind="stable")
     models = pl.Series("model", list(arrivals), dtype=pl.String)[owners[order]]
-    return made(times_s[order], lengths, seed, models, None, Origin(name=name, format="generated"))
+    return made(times_s[order], lengths, seed, models, None, Origin(name="market", format="generated"))

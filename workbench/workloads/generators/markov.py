@@ -53,12 +53,11 @@ class MarkovModulated(Levelled):
         return np.append(edges[:-1], duration_s), np.array(states)
 
 
-def on_off(on_rate_per_s: float, on_mean_s: float, off_mean_s: float, gap_shape: float = 1.0) -> MarkovModulated:
-    """Arrivals at one rate during exponential on periods and none during exponential off periods.
+def on_off(on_rate_per_s: float, on_mean_s: float, off_mean_s: float) -> MarkovModulated:
+    """Poisson arrivals at one rate during exponential on periods and none during exponential off periods.
 
     Parameters:
         on_rate_per_s: rate while on.
         on_mean_s, off_mean_s: mean lengths of the periods.
-        gap_shape: gamma shape of the gaps while on, 1 for Poisson.
     """
-    return MarkovModulated(rates_per_s=(on_rate_per_s, 0.0), stays_s=(on_mean_s, off_mean_s), gap_shape=gap_shape)
+    return MarkovModulated(rates_per_s=(on_rate_per_s, 0.0), stays_s=(on_mean_s, off_mean_s))

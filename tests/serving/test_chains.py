@@ -64,6 +64,16 @@ def test_rows_are_dealt_to_as_many_chains_as_may_be():
     same(out.hops, [[0, 2], [0, 4], [1, 3]])
 
 
+@pytest.mark.parametrize("near_s", [inf, 0.5])
+def test_each_row_may_be_sent_its_weights_by_itself(near_s):
+    """Two senders and three rows of other hosts: the first sender's way out is shared by two, so they take twice as
+    long; with a fast network inside hosts too."""
+    out = chained(up(2, 0, 0, 1, 1, 1), chains=0, near_s=near_s)
+    same(out.loads[:, 1:6], [[5, 2, CHAIN_TIER, 1, 0], [3, 3, CHAIN_TIER, 1, 1], [5, 4, CHAIN_TIER, 1, 2]])
+    same(out.chains[:, 3:5], [[0, 0], [1, 1], [2, 0]])
+    same(out.hops, [[0, 2], [1, 3], [2, 4]])
+
+
 def test_the_slowest_link_of_a_chain_counts():
     """Into the third row go two bytes a second, and so into the second."""
     out = chained(up(1, 0, 0, 0), ingress=[4, 4, 2])
@@ -190,7 +200,7 @@ def test_every_row_gets_all_its_bytes_once(lowered):
 
 def test_the_scenarios_have_what_can_go_wrong():
     seen = Counter()
-    for seed in range(200):
+    for seed in range(250):
         lowered = checked(chain_scenario(np.random.default_rng(seed)))
         run = simulate(lowered)
         seen["chains"] += len(run.chains)

@@ -20,7 +20,7 @@ def with_chains(rng: np.random.Generator, base: Lowered) -> Lowered:
     quarters = rng.choice([0.0, 0.25, 1.0], groups)
     scaling = given._replace(
         source=np.where(rng.random(groups) < 0.8, CHAINS, given.source),
-        chains=rng.integers(1, 4, groups),
+        chains=rng.choice([0, 1, 1, 1, 2, 2, 2, 3, 3, 3], groups),
         lag_s=quarters if grid else quarters * rng.random(groups),
         decode_first=rng.integers(0, 2, groups),
         near_s=rng.choice([0.0, 0.5, np.inf], groups),

@@ -2,7 +2,6 @@
 
 from workbench.operating.scaling_rule import Rule
 from workbench.operating.system_record import System
-from workbench.records import LARGEST
 from workbench.serving import Part
 
 _BLITZ = "BlitzScale (OSDI'25)"
@@ -213,14 +212,14 @@ SCALING_SYSTEMS = (
         name="blitzscale@network",
         summary="each new instance gets its weights over the network by itself: the first step of BlitzScale's "
         "ablation",
-        chains=LARGEST,
+        chains=0,
         decode_first=False,
         source=f"{_BLITZ} §6, Figure 20: +Network",
         sources={
             **_ROLES_RULE,
             **_CHAIN_RULE,
             "live": "OSDI'25 paper §6, Figure 20: not yet",
-            "chains": "OSDI'25 paper §6, Figure 20: point to point, a chain for each target",
+            "chains": "OSDI'25 paper §6, Figure 20: point to point, each target from a source by itself",
             "decode_first": "BlitzScale's artifact (eval_net): no regard to directions",
         },
         **_ROLES_CHOICES,

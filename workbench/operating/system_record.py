@@ -53,7 +53,8 @@ class System(Asked):
             there.
         hosts_send: on these paths, hosts send what they have in memory where no instance has the weights.
         pinned: on these paths, hosts, counted from the first, whose memory keeps the weights whatever happens.
-        chains: on path *chains*, how many go from their sources at a time; None for as many as there are sources.
+        chains: on path *chains*, how many go from their sources at a time; None for as many as there are sources, 0 for
+            no chains: each instance is sent its weights by itself.
         lag_s: on that path, by which each further instance, or host, of a chain has its weights later.
         decode_first: on that path, instances that compute prompts send only where no others can.
         near: on that path, the fast network inside hosts plays a part, where there is one.
@@ -95,7 +96,7 @@ class System(Asked):
     memory_first: bool = False
     hosts_send: bool = False
     pinned: ZeroOrMore = 0
-    chains: AtLeastOne | None = None
+    chains: ZeroOrMore | None = None
     lag_s: NotNegative = 0.0
     decode_first: bool = True
     near: bool = True

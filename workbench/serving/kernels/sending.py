@@ -74,12 +74,13 @@ def begin_sending(scaled, router, links, m, begin, count, now_s):
     senders = _choose_senders(scaled, router, m, now_s) if begin < count else 0
     if senders == 0:
         return begin
-    if ring:
+    alone = scaled.models[m, MOST_CHAINS] == 0
+    if ring and not alone:
         _begin_ring(scaled, links, m, begin, count, senders, now_s)
         return count
-    chains = min(scaled.models[m, MOST_CHAINS], senders, count - begin)
+    chains = count - begin if alone else min(scaled.models[m, MOST_CHAINS], senders, count - begin)
     for c in range(chains):
-        begin_chain(scaled, links, m, scaled.lists[CHOSEN, c], begin + c, count, chains, now_s)
+        begin_chain(scaled, links, m, scaled.lists[CHOSEN, c % senders], begin + c, count, chains, now_s)
     return count
 
 

@@ -108,7 +108,7 @@ def _chains(given: Scaling, source: np.ndarray) -> dict[str, np.ndarray]:
     """The fields of weights that come by chains; empty ones become what changes nothing."""
     found, groups = {}, source.size
     for name, usual, least in (
-        ("chains", 1, 1),
+        ("chains", 1, 0),
         ("decode_first", 0, 0),
         ("live", 0, 0),
         ("layers", 1, 1),

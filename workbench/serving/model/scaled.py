@@ -33,6 +33,8 @@ and with each other. What rows of a group g that starts at one decision (or begi
   compute prompts if *decode_first* is set and there are others; those first that the fewest operations read, then by
   index. Where there are none, *hosts_send* lets hosts send that have the weights in memory, by number. Where there
   are none either, rows load as by *tiers*.
+- With *chains* 0 there is a chain for each row, as below, with or without a finite *near_s*; senders take turns as its
+  source. Otherwise:
 - Without a finite *near_s* there are k = min(*chains*, senders, rows) chains, each an operation with one source: chain
   c has rows c, c + k, and so on. Its flow holds the egress of the source, the ingress of all its rows, and the egress
   of all but the last one, and has all bytes to send. Chains begin one after the other, each with its loads and its
@@ -125,7 +127,7 @@ class Scaling(NamedTuple):
             seconds until it has all, until it serves as a member of a pipeline, and the number of that.
         hosts_send: int64[G], 1 lets hosts send what they have in memory where no row has the weights.
         pinned: int64[H, M], 1 where they never leave the memory, and are there at time 0.
-        chains: int64[G], with source *chains*: most flows of an operation, 1 or more.
+        chains: int64[G], with source *chains*: most flows of an operation, or 0 for an operation of each row.
         lag_s: float64[G], by which the weights are later at each further row, or node, of a chain.
         decode_first: int64[G], 1 lets rows that compute prompts send only where no others can.
         near_s: float64[G], seconds of a load from a row on the same host; infinity where hosts have no fast network of

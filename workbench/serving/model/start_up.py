@@ -67,7 +67,7 @@ class Weights(Asked):
             there, in an operation of their own; otherwise they are sent them like all others while some instance has
             them.
         hosts_send: on these paths, hosts send what they have in memory where no instance has the weights.
-        chains: on path *chains*, most that go at a time.
+        chains: on path *chains*, most that go at a time; 0 sends each instance its weights by itself.
         lag_s: on that path, by which each further instance of a chain has its weights later.
         decode_first: on that path, instances that compute prompts send only where no others can, since KV goes their
             way out.
@@ -92,7 +92,7 @@ class Weights(Asked):
     multicast: Multicast | None = None
     memory_first: bool = False
     hosts_send: bool = False
-    chains: AtLeastOne = LARGEST
+    chains: ZeroOrMore = LARGEST
     lag_s: NotNegative = 0.0
     decode_first: bool = True
     near_bytes_per_s: Positive | None = None

@@ -56,14 +56,15 @@ class Chains:
         senders = self._senders(group, rows)
         if not senders:
             return near, rows
-        if isfinite(self.near_s[group]):
+        alone = self.most[group] == 0
+        if isfinite(self.near_s[group]) and not alone:
             nodes = list({row.host: [other for other in rows if other.host == row.host] for row in rows}.values())
             most = min(self.most[group], len(senders), max(map(len, nodes)))
             self._send(group, senders[:most], nodes, ring=True)
         else:
-            most = min(self.most[group], len(senders), len(rows))
-            for k, sender in enumerate(senders[:most]):
-                self._send(group, [sender], [[row] for row in rows[k::most]], ring=False)
+            most = len(rows) if alone else min(self.most[group], len(senders), len(rows))
+            for k in range(most):
+                self._send(group, [senders[k % len(senders)]], [[row] for row in rows[k::most]], ring=False)
         return near, []
 
     def under_way(self, group: int) -> list[Chain]:

@@ -170,3 +170,16 @@ def test_every_request_is_drawn_once_and_hangs_below_a_node(step, given):
     assert len(edges) == len(nodes) - 1
     places = sorted(nodes.filter(kind="request")["place"])
     assert len(places) == len(set(places))
+
+
+def test_a_larger_threshold_buys_order_with_sharing():
+    """Nothing may move at 0; where every prefix may be computed anew, all lengths known, densities fall."""
+    table = run("blendserve/threshold", sampled=1.0, levels=2).tables["thresholds"].sort("threshold_tokens")
+    assert table["kept"][0] == pytest.approx(1.0)
+    assert table["split"][0] == 0.0
+    assert table["kept"].to_list() == sorted(table["kept"], reverse=True)
+    assert table["kept"][-1] < 0.1
+    assert table["falling"][-1] > 0.95 > 0.7 > table["falling"][0]
+    chosen = table.filter(pl.col("chosen"))
+    assert chosen["kept"].to_list() >= [0.99]
+    assert (table["share"] < 1).all()

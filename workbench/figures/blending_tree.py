@@ -8,9 +8,10 @@ import polars as pl
 from workbench.blending.model.staging import BUILT, STAGES
 from workbench.catalogue.blendserve.tree_steps import REQUEST, SHARED, UNIT
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import GREY, figure
+from workbench.figures.base import GREY, Palette, figure
 from workbench.figures.blending import first
 from workbench.figures.canvas import Canvas, scatter
+from workbench.figures.panels import stack
 
 WIDEST = 12
 """Pixels of the edge with most tokens."""
@@ -104,3 +105,39 @@ def _colours() -> dict[str, Any]:
             },
         },
     )  # fmt: skip
+
+
+def thresholds(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Order and throughput against the sharing that is kept, a point for each threshold; the chosen one starred."""
+    table = first(outcome.tables["thresholds"]).sort("threshold_tokens")
+    palette = Palette(["falling", "share"])
+    chosen = table.filter(pl.col("chosen"))
+
+    def painter(column: str, title: str, **axis: Any):
+        def paint(made: Canvas, row: int) -> None:
+            made.add(
+                scatter(
+                    table["kept"].to_list(), table[column].to_list(), mode="lines+markers", name="a threshold each",
+                    showlegend=row == 1, marker={"size": 9, "color": palette.colour(column)},
+                    line={"color": palette.colour(column), "dash": "dot", "width": 1},
+                    customdata=table["threshold_tokens"].to_list(),
+                    hovertemplate="up to %{customdata:,.0f} tokens a split: %{y:.3f}<extra></extra>",
+                ),
+                scatter(
+                    chosen["kept"].to_list(), chosen[column].to_list(), mode="markers+text", showlegend=row == 1,
+                    name="the largest that keeps 99 %", textposition="bottom center",
+                    text=[f"{tokens:,.0f} tokens" for tokens in chosen["threshold_tokens"]],
+                    marker={"symbol": "star", "size": 15, "color": palette.colour(column)},
+                ),
+                row=row,
+            )  # fmt: skip
+            made.line(x=0.99, row=row, color=GREY, dash="dash", width=1)
+            made.x(row, title="sharing kept over the largest possible", tickformat=".0%").y(row, title=title, **axis)
+
+        return paint
+
+    painters = {
+        "order": ("how well densities fall", painter("falling", "rank correlation")),
+        "throughput": ("what it gains", painter("share", "share of the optimum", tickformat=".1%")),
+    }
+    return stack("What the threshold of splitting buys", painters, panel)

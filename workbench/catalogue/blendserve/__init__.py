@@ -27,6 +27,7 @@ for _name in (
     "fig15",
     "sampling",
     "leaf_splits",
+    "threshold",
     "tree_operation",
     "overlap",
     "orders",

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -222,6 +223,19 @@ def test_warm_compiles_every_kernel_and_names_the_folder(tmp_path):
     assert sentence == f"All {decorated} kernels are compiled; they lie in {place}."
     assert len(list(place.rglob("*.nbi"))) == decorated
     assert not (tmp_path / "other" / "kernels").exists()
+    hand_on(place, jit.kernels_folder())
+
+
+def hand_on(made: Path, kept: Path) -> None:
+    """Machine code goes where all tests find theirs, so that those to come need not compile it again."""
+    kept.mkdir(parents=True, exist_ok=True)
+    for folder in made.iterdir():
+        if not (kept / folder.name).exists():
+            beside = shutil.copytree(folder, kept / f".{folder.name}-{os.getpid()}")
+            try:
+                beside.rename(kept / folder.name)
+            except OSError:  # another process has begun that folder meanwhile
+                shutil.rmtree(beside)
 
 
 def test_warm_says_which_kernels_no_example_reaches(monkeypatch, capsys):

@@ -20,7 +20,7 @@ from workbench.caching.model import Evictions, KeepAliveRun, ScaleUps
 from workbench.catalogue import published, spec
 from workbench.chains import simulated as chains_simulated
 from workbench.errors import UnknownName
-from workbench.figures import draw, sketch
+from workbench.figures import base, draw, sketch
 from workbench.figures.base import AXIS_ROOM
 from workbench.queueing import ActivePath, Path, simulated
 from workbench.scaling import simulated as scaling_simulated
@@ -76,12 +76,13 @@ def test_every_logarithmic_axis_states_its_ticks(id):
 
 
 ALONE = [
-    pytest.param(id, name, marks=pytest.mark.real if name == "torch" else ())
+    (id, name)
     for id in IDS
     for name in spec.find(id).backends[1:]
-    if name == "torch" or spec.find(id).seconds.get(name, 0.0) <= 5
+    if name != "torch" and spec.find(id).seconds.get(name, 0.0) <= 5
 ]
-"""The second backends that take some seconds at most; the others run beside the first one only."""
+"""The second backends that take some seconds at most; the others run beside the first one only. For real ones see
+`test_real_entries`."""
 
 
 @pytest.mark.parametrize(("id", "backend"), ALONE)
@@ -273,6 +274,25 @@ def test_each_panel_can_be_drawn_alone(id, panel):
 def test_an_unknown_panel_lists_near_ones():
     with pytest.raises(UnknownName, match="near names: links"):
         draw(whole_run("theory/schedule"), "link")
+
+
+@pytest.mark.parametrize("id", [id for id in IDS if len(published.published(id))])
+def test_figures_name_published_series_that_exist(id, monkeypatch):
+    """One that no row of the facts bears is not drawn, and nobody notices."""
+    entry, named, true = spec.find(id), set(), base.published_marks
+
+    def marks(outcome, palette, **options):
+        named.update(options.get("series") or ())
+        return true(outcome, palette, **options)
+
+    outcome = alone(id, entry.backends[0])
+    draw(outcome)  # imports the module that draws it
+    for name, module in list(sys.modules.items()):
+        if name.startswith("workbench.figures") and hasattr(module, "published_marks"):
+            monkeypatch.setattr(module, "published_marks", marks)
+    for panel in (None, *entry.panels):
+        draw(outcome, panel)
+    assert named <= set(published.published(id)["series"])
 
 
 @pytest.mark.parametrize("id", IDS)

@@ -59,6 +59,7 @@ class TestStreamedStart:
         self.shows(wb.experiment("lambdascale/streamed-start").run(("analytic", "torch")), "recorded")
 
     @pytest.mark.real
+    @pytest.mark.quiet
     def test_a_real_run_keeps_every_bit_and_the_predicted_ratio(self):
         self.shows(wb.experiment("lambdascale/streamed-start").run(("analytic", "torch"), quick=True), "torch")
 

@@ -56,6 +56,7 @@ def test_a_wheel_user_cannot_write_into_the_facts(monkeypatch, tmp_path):
 
 
 @pytest.mark.real
+@pytest.mark.quiet
 def test_a_real_run_agrees_and_cites_its_scale():
     """Wall time among real processes: -1 % to +10 % of the formula, on the real clock."""
     result = wb.experiment("lambdascale/paced-multicast").run(("analytic", "torch"), quick=True)

@@ -150,7 +150,7 @@ def _end(process):
         process.wait()
 
 
-def open_notebook(page, base, name, timeout_ms=60_000):
+def open_notebook(page, base, name, timeout_ms=120_000):
     page.goto(f"{base}/lab/tree/{name}?token={TOKEN}&reset")
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=timeout_ms)
     page.wait_for_function(READY, timeout=timeout_ms)
@@ -163,14 +163,14 @@ def run_all(page, timeout_ms=120_000):
     return [o for o in page.evaluate(OUTPUTS) if o["type"] == "error"]
 
 
-def figure(page, index=0, timeout_ms=60_000):
+def figure(page, index=0, timeout_ms=120_000):
     page.wait_for_function(
         "i => document.querySelectorAll('.js-plotly-plot .main-svg').length > i", arg=index, timeout=timeout_ms
     )
     return page.evaluate(FIGURE, index)
 
 
-def wait_redrawn(page, before, index=0, timeout_ms=15_000):
+def wait_redrawn(page, before, index=0, timeout_ms=60_000):
     """Return the figure once what is drawn differs from `before`; time out (and fail) if nothing changes."""
     deadline = time.monotonic() + timeout_ms / 1000
     while time.monotonic() < deadline:

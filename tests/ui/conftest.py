@@ -44,6 +44,7 @@ def browser():
 def page(browser, base):
     """A page whose `problems` lists console errors and requests that leave this machine."""
     opened = browser.new_page(viewport={"width": 1280, "height": 1100})
+    opened.set_default_timeout(60_000)  # other tests run beside
     opened.problems = []
     opened.on("console", lambda line: opened.problems.append(line.text) if line.type == "error" else None)
     opened.on("pageerror", lambda error: opened.problems.append(str(error)))

@@ -1,4 +1,4 @@
-"""The paper notebooks end with their exercises: unanswered, gradable as saved, and right when done."""
+"""The notebooks with exercises end with them: unanswered, gradable as saved, and right when done."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from workbench.teaching.tasks import TASKS
 
 NOTEBOOKS = {
     "10-blitzscale": "blitzscale", "11-aegaeon": "aegaeon", "12-lambdascale": "lambdascale",
-    "13-server-chains": "chains", "14-blendserve": "blendserve",
+    "13-server-chains": "chains", "14-blendserve": "blendserve", "20-showdown": "showdown",
 }  # fmt: skip
 
 

@@ -88,6 +88,26 @@ def pace(first_ms, second_ms, third_ms, tbt_ms, switch_s, quota_s):
     return round_s / (tokens * tbt_ms / 1e3)
 
 
+def turns(gigabytes, targets, gbps, units, gap_s):
+    """Second by second, almost: how much of both chains is sent, in turn and by halves."""
+    alone_s, step_s = (units + targets - 1) * gigabytes * 8 / gbps / units, 1e-4
+    left, now = alone_s, 0.0
+    while left > 0:
+        left -= step_s * (0.5 if now >= gap_s else 1.0)
+        now += step_s
+    return now - alone_s
+
+
+def pays_off(price, years, rent, busy_w, idle_w, cents):
+    """By bisection over the share of time at work."""
+    hours, low, high = years * 365.25 * 24, 0.0, 1.0
+    for _ in range(40):
+        share = (low + high) / 2
+        kwh = hours * (share * busy_w + (1 - share) * idle_w) / 1000
+        low, high = (low, share) if price + kwh * cents / 100 < rent * hours * share else (share, high)
+    return 100 * low
+
+
 WEIGHT_BYTES = {"llama-3-8b": 8_030_261_248 * 2, "qwen2.5-72b": 72_706_203_648 * 2}
 BY_HAND = {
     "blitzscale/stop-rate": lambda name, gpus, stop_ms: WEIGHT_BYTES[name] * 8 / gpus / stop_ms / 1e6,
@@ -107,6 +127,8 @@ BY_HAND = {
         (compute_s + memory_s)
         / max(compute_s + slow_percent * memory_s / 100, memory_s + slow_percent * compute_s / 100)
     ),
+    "showdown/in-turn": turns,
+    "showdown/break-even": pays_off,
 }
 
 
@@ -124,6 +146,11 @@ def sharing(prompts):
     return 1 - len(prefixes) / sum(map(len, prompts))
 
 
+def to_buy(needs, short):
+    minutes = [sum(model[minute] for model in needs) for minute in range(len(needs[0]))]
+    return next(gpus for gpus in range(1000) if sum(need > gpus for need in minutes) <= short)
+
+
 FUNCTIONS = {
     "blitzscale/live-gain": lambda layers, loaded: (
         2 if loaded == layers else layers / (layers - min(loaded, layers // 2))
@@ -132,6 +159,7 @@ FUNCTIONS = {
     "lambdascale/steps": lambda nodes, blocks: (nodes - 1).bit_length() + blocks - 1,
     "chains/join": join,
     "blendserve/sharing": sharing,
+    "showdown/to-buy": to_buy,
 }
 
 
@@ -139,7 +167,7 @@ def test_every_exercise_has_an_answer_by_hand():
     assert set(TASKS) == {*BY_HAND, *FUNCTIONS}
     papers = [id.split("/")[0] for id in TASKS]
     assert {paper: papers.count(paper) for paper in papers} == dict.fromkeys(
-        ("blitzscale", "aegaeon", "lambdascale", "chains", "blendserve"), 3
+        ("blitzscale", "aegaeon", "lambdascale", "chains", "blendserve", "showdown"), 3
     )
 
 

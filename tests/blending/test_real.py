@@ -1,5 +1,8 @@
 """A small transformer that shares prefixes: what it computes, what it says, what faults it notices; fits by hand."""
 
+import threading
+import time
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import numpy as np
@@ -221,3 +224,62 @@ class TestServing:
             assert 0 <= overlap.fit.memory_slope <= 1
             assert 0 <= overlap.fit.compute_slope <= 1
         assert found.costs.token_s > 0
+
+
+def test_on_a_gpu_each_kind_of_work_has_a_stream_of_its_own(monkeypatch):
+    """With stand-ins for torch's streams: who works where, and that time ends when the stream is done."""
+    torch = pytest.importorskip("torch")
+    from workbench.blending.real.serving import Beside
+
+    here, told = threading.local(), []
+
+    class Stream:
+        def __init__(self, device):
+            self.device = device
+
+        def synchronize(self):
+            time.sleep(0.02)
+            told.append(("done", self))
+
+    @contextmanager
+    def on(stream):
+        here.stream = stream
+        yield
+        del here.stream
+
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "stream", on)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: told.append(("begun", device)))
+    with Beside("cuda:1") as beside:
+        for together in (True, False):
+            seconds = beside.run(
+                lambda: told.append(("first", here.stream)), lambda: told.append(("second", here.stream)), together
+            )
+            assert min(seconds) >= 0.02
+    assert told[0] == ("begun", "cuda:1")
+    first, second = (next(stream for what, stream in told if what == name) for name in ("first", "second"))
+    assert first is not second
+    assert first.device == second.device == "cuda:1"
+    assert [told.count(event) for event in (("first", first), ("second", second))] == [2, 2]
+    assert [told.count(("done", stream)) for stream in (first, second)] == [2, 2]
+
+
+@pytest.mark.torch
+@pytest.mark.real
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: real runs need it")
+def test_the_slopes_of_this_machine_are_measured():
+    from workbench.blending.real.measuring import measure_overlap
+
+    memory, compute = measure_overlap(0.1)
+    assert (memory.quantity, compute.quantity) == ("overlap_memory_slope", "overlap_compute_slope")
+    for row in (memory, compute):
+        assert 0 <= row.low <= row.median <= row.high <= 1
+        assert (row.unit, row.runs) == ("1", 3)
+        assert "two threads" in row.how or "two streams" in row.how
+
+
+def test_without_torch_no_slope_is_measured(monkeypatch):
+    from workbench.blending.real import measuring
+
+    monkeypatch.setattr(measuring.importlib.util, "find_spec", lambda name: None)
+    assert measuring.measure_overlap(0.1) == []

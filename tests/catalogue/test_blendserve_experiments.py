@@ -18,6 +18,7 @@ from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
 from workbench.catalogue.blendserve.real_judging import judge
 from workbench.catalogue.blendserve.retention import KEPT
 from workbench.figures import sketch
+from workbench.paths import write_atomic
 
 SMALL = "100,000"
 
@@ -183,3 +184,46 @@ def test_a_larger_threshold_buys_order_with_sharing():
     chosen = table.filter(pl.col("chosen"))
     assert chosen["kept"].to_list() >= [0.99]
     assert (table["share"] < 1).all()
+
+
+LOCAL = """
+[accelerator]
+memory_bytes = 80e9
+[accelerator.achievable]
+flops_per_s = 2e14
+memory_bytes_per_s = 1.6e12
+"""
+SLOPES = "overlap_memory_slope = {}\noverlap_compute_slope = {}\n"
+
+
+def test_this_machines_own_slopes_are_used(home):
+    """A profile with slopes of 1 overlaps nothing, one with slopes of 0 everything; without any NanoFlow's count.
+
+    Its rates are measured ones, of which kernels reach all: no share of them is taken away.
+    """
+    given = {"accelerator": "local", "requests": "20,000", "sharings": (0.35,)}
+
+    def rates(slopes="", **more):
+        write_atomic(home / "profiles" / "local.toml", LOCAL + slopes + "[cluster]\n")
+        found = run("blendserve/retention", **given, **more)
+        return found, found.tables["retention"]["tokens_per_s"].to_list()
+
+    _, usual = rates()
+    one, alone = rates(SLOPES.format(1.0, 1.0))
+    _, whole = rates(SLOPES.format(0.0, 0.0))
+    assert alone == rates(overlap="one after the other")[1]
+    assert whole == rates(overlap="perfect")[1]
+    assert alone[-1] < usual[-1] < whole[-1]
+    assert rates(SLOPES.format(1.0, 1.0), overlap="perfect")[1] == whole, "a choice of the reader comes first"
+    cited = {row.quantity: row.value for row in one.sources}
+    assert (cited["local: slope a of overlap"], cited["local: slope b of overlap"]) == ("1", "1")
+
+    write_atomic(home / "profiles" / "local.toml", LOCAL + "[cluster]\n")
+    table = run("blendserve/dfs-share", accelerator="local", requests="20,000").tables["shares"]
+    write_atomic(home / "profiles" / "local.toml", LOCAL + SLOPES.format(1.0, 1.0) + "[cluster]\n")
+    own = run("blendserve/dfs-share", accelerator="local", requests="20,000").tables["shares"]
+    chosen = run(
+        "blendserve/dfs-share", accelerator="local", requests="20,000", memory_slope=1.0, compute_slope=1.0
+    ).tables["shares"]
+    assert own["seconds"].to_list() == chosen["seconds"].to_list()
+    assert (own["seconds"] > table["seconds"]).all()

@@ -62,6 +62,43 @@ def test_a_machine_is_measured_and_becomes_the_local_profile(home):
     assert not list((home / "profiles").glob(".*")), "no temporary file is left"
 
 
+def test_slopes_of_overlap_become_the_accelerators(home, monkeypatch):
+    """Whoever can measure them hands them in; without them the accelerator has none."""
+    monkeypatch.setattr(measure_machine, "_steps", lambda seconds, peer, token, more: [
+        ("rates", lambda: [
+            Measured(quantity=name, median=1e9, low=1e9, high=1e9, unit=unit, runs=3, how="by hand")
+            for name, unit in (("weight_stream_bytes_per_s", "bytes/s"), ("memory_copy_bytes_per_s", "bytes/s"),
+                               ("matrix_product_flops_per_s", "flop/s"), ("disk_read_bytes_per_s", "bytes/s"),
+                               ("loopback_bytes_per_s", "bytes/s"), ("loopback_latency_s", "s"))
+        ]),
+        *((name, lambda one=one: one(0.1)) for name, one in more.items()),
+    ])  # fmt: skip
+
+    def slopes(seconds):
+        return [Measured(quantity=f"overlap_{kind}_slope", median=value, low=value, high=value, unit="1", runs=3,
+                         how="two threads") for kind, value in (("memory", 0.0), ("compute", 0.25))]  # fmt: skip
+
+    measure(seconds=0.1, more={"overlap": slopes})
+    found = profiles.accelerator("local").achievable
+    assert (float(found.overlap_memory_slope), float(found.overlap_compute_slope)) == (0.0, 0.25)
+    assert found.overlap_compute_slope.status == "measured"
+    assert "two threads; workbench measure" in found.overlap_compute_slope.source
+    measure(seconds=0.1)
+    assert profiles.accelerator("local").achievable.overlap_memory_slope is None
+
+
+@pytest.mark.parametrize(
+    ("slopes", "words"),
+    [("overlap_memory_slope = 0.5", "give both or neither"),
+     ("overlap_memory_slope = 0.5\noverlap_compute_slope = 1.5", "above 1")],
+)  # fmt: skip
+def test_slopes_of_overlap_are_two_from_0_to_1(tmp_path, slopes, words):
+    file = tmp_path / "chip.toml"
+    file.write_text("memory_bytes = 1e9\n[achievable]\nflops_per_s = 1e12\nmemory_bytes_per_s = 1e9\n" + slopes)
+    with pytest.raises(InputError, match=words):
+        profiles.accelerator(file)
+
+
 def test_a_failed_measurement_leaves_the_old_profile(home, monkeypatch):
     path = write_atomic(home / "profiles" / "local.toml", "old = 1\n")
 

@@ -49,6 +49,7 @@ HOME = "set WORKBENCH_HOME to a folder that can be written"
 
 def _measure(options: argparse.Namespace) -> None:
     from workbench import profiles
+    from workbench.blending.real.measuring import measure_overlap
     from workbench.cli.tables import progress, show
 
     if options.listen is not None:
@@ -66,8 +67,9 @@ def _measure(options: argparse.Namespace) -> None:
     require_writable(user_data_folder(), HOME)
     with progress() as tell:
         table = profiles.measure(
-            options.seconds, options.peer, options.token or "", lambda name, share: tell(f"{name} ({share:.0%})")
-        )
+            options.seconds, options.peer, options.token or "", lambda name, share: tell(f"{name} ({share:.0%})"),
+            {"overlap of compute and memory": measure_overlap},
+        )  # fmt: skip
     show(table, "Measured")
     print("Saved as the profile 'local': use cluster='local' or accelerator='local'.")
 

@@ -11,6 +11,7 @@ from workbench.profiles.quantities import (
     BytesPerSecond,
     FlopsPerSecond,
     Seconds,
+    Slope,
     alternate_value,
     sources_of,
 )
@@ -46,6 +47,8 @@ class AchievableSpeeds(Speeds):
         scale_up_latency_s: a small message to a neighbour in the same host.
         all_gather_bytes_per_s, all_reduce_bytes_per_s: bus bandwidth of large collectives over 8 accelerators.
         all_gather_latency_s, all_reduce_latency_s: small collectives over 8 accelerators.
+        overlap_memory_slope, overlap_compute_slope: a and b, from 0 to 1, with which matrix products that take T_c and
+            reading of memory that takes T_m take max(T_c + a T_m, T_m + b T_c) beside each other; both or neither.
     """
 
     flops_per_s_1024_tokens: FlopsPerSecond | None = None
@@ -57,6 +60,17 @@ class AchievableSpeeds(Speeds):
     all_gather_latency_s: Seconds | None = None
     all_reduce_bytes_per_s: BytesPerSecond | None = None
     all_reduce_latency_s: Seconds | None = None
+    overlap_memory_slope: Slope | None = None
+    overlap_compute_slope: Slope | None = None
+
+    @model_validator(mode="after")
+    def _overlap_is_whole(self):
+        slopes = (self.overlap_memory_slope, self.overlap_compute_slope)
+        if (slopes[0] is None) != (slopes[1] is None):
+            raise ValueError("one of overlap_memory_slope and overlap_compute_slope is missing; give both or neither")
+        if any(slope is not None and float(slope) > 1 for slope in slopes):
+            raise ValueError("a slope of overlap is above 1; give numbers from 0 to 1")
+        return self
 
 
 class Accelerator(Record):

@@ -3,8 +3,10 @@
 import datetime
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -23,12 +25,16 @@ from workbench.profiles.toml_writing import toml_text
 
 LONGEST_S = 60.0
 
+More = Callable[[float], list[Measured]]
+"""A further measurement: seconds it may take -> rows."""
+
 
 def measure(
     seconds: float = LONGEST_S,
     peer: str | None = None,
     token: str = "",
     progress: Callable[[str, float], None] | None = None,
+    more: Mapping[str, More] = MappingProxyType({}),
 ) -> pl.DataFrame:
     """What can this machine do? Measures it and saves the profile "local".
 
@@ -39,6 +45,8 @@ def measure(
         seconds: time budget for everything, at most 60; short budgets measure with smaller buffers.
         peer: "HOST:PORT" of a listener that was started on the other host (`listen_for_peer`), or None.
         token: the listener's one-time token.
+        more: further measurements by name, each told its share of the seconds; the rows `overlap_memory_slope` and
+            `overlap_compute_slope` (see `blending.real.measuring`) become the accelerator's.
         progress: called before each measurement with its name and the share of the work that is done (0 to 1).
 
     Returns:
@@ -52,7 +60,7 @@ def measure(
             f"a time budget of {seconds!r} s cannot be used", f"give more than 0 and at most {LONGEST_S:g}"
         )
     rows: list[Measured] = []
-    steps = _steps(seconds, peer, token)
+    steps = _steps(seconds, peer, token, more)
     for index, (name, run) in enumerate(steps):
         if progress is not None:
             progress(name, index / len(steps))
@@ -65,12 +73,14 @@ def measure(
     return pl.DataFrame([row.model_dump() for row in rows])
 
 
-def _steps(seconds: float, peer: str | None, token: str) -> list[tuple[str, Callable[[], Any]]]:
+def _steps(
+    seconds: float, peer: str | None, token: str, more: Mapping[str, More]
+) -> list[tuple[str, Callable[[], Any]]]:
     scale = min(1.0, seconds / 20)
     buffer_bytes = max(1 << 20, int(scale * (256 << 20)))
     has_gpu = gpu_count() > 0
     # Shares of the budget; the rest covers warm-up runs and the least number of runs of the slow ones.
-    unit = seconds * 0.8 / (7 + 4 * has_gpu + 2 * (peer is not None))
+    unit = seconds * 0.8 / (7 + 4 * has_gpu + 2 * (peer is not None) + 2 * len(more))
     steps: list[tuple[str, Callable[[], Any]]] = [
         ("memory copy", lambda: memory_copy(unit, buffer_bytes)),
         ("weight streaming", lambda: weight_stream(unit, buffer_bytes)),
@@ -85,7 +95,7 @@ def _steps(seconds: float, peer: str | None, token: str) -> list[tuple[str, Call
         steps.append(("GPUs", lambda: gpus(4 * unit, buffer_bytes, gpu_side)))
     if peer is not None:
         steps.insert(0, ("peer", lambda: peer_exchange(peer, token, 2 * unit, min(buffer_bytes, 16 << 20))))
-    return steps
+    return steps + [(name, partial(measure_more, 2 * unit)) for name, measure_more in more.items()]
 
 
 def _machine() -> dict[str, str]:

@@ -48,6 +48,8 @@ def profile_tables(rows: list[Measured], machine: dict[str, str], peer: str | No
         }
         label, memory = machine["processor"], psutil.virtual_memory().total
 
+    speeds |= {name: number(name) for name in ("overlap_memory_slope", "overlap_compute_slope")}
+
     def counted(value: int, why: str) -> dict[str, Any]:
         return {"value": value, "status": "measured", "source": f"{why}; {described}"}
 

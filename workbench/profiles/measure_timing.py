@@ -27,7 +27,7 @@ class Measured(Record):
     median: float
     low: float
     high: float
-    unit: Literal["bytes/s", "flop/s", "s"]
+    unit: Literal["bytes/s", "flop/s", "s", "1"]
     runs: int
     how: str
 

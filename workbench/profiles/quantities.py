@@ -86,6 +86,7 @@ FlopsPerSecond = _typed("flop/s")
 Bytes = _typed("bytes")
 Seconds = _typed("s", zero_allowed=True)
 Number = _typed("1")
+Slope = _typed("1", zero_allowed=True)
 Count = Annotated[int, Strict(), Field(ge=1)]
 ZeroOrMore = Annotated[int, Strict(), Field(ge=0)]
 Flag = Annotated[bool, Strict()]

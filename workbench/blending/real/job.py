@@ -78,7 +78,7 @@ def calibrate(model: Model, rounds: int, *, pool: Pool | None = None, stop: Stop
     with ExitStack() as stack:
         pool = pool or stack.enter_context(Pool(1))
         workers = stack.enter_context(pool.lease(1))
-        workers[0].give(operations, COUNTS, rounds)
+        workers[0].give(operations, COUNTS, rounds, model.device)
         bare = gather(workers, pool.beats, LIMIT_S, stop)[0]
         workers[0].give(parts, model, SAMPLES, rounds)
         found = gather(workers, pool.beats, LIMIT_S, stop)[0]

@@ -17,17 +17,18 @@ class Segment:
     Parameters:
         shape: of the model.
         capacity: tokens of the segment.
+        device: where they lie.
 
     Attributes:
         rows: of each layer float32 (2, kv heads, capacity, head width). length: of each layer the tokens computed.
         version: the weights that made it, "" while it is empty.
     """
 
-    def __init__(self, shape: Shape, capacity: int):
+    def __init__(self, shape: Shape, capacity: int, device: str):
         import torch
 
         size = (2, shape.kv_heads, capacity, shape.head_width)
-        self.rows = [torch.empty(size) for _ in range(shape.layers)]
+        self.rows = [torch.empty(size, device=device) for _ in range(shape.layers)]
         self.capacity, self.length, self.version = capacity, [0] * shape.layers, ""
 
     def write(self, layer: int, keys: Any, values: Any) -> None:
@@ -84,18 +85,19 @@ class Store:
 
     Parameters:
         shape: of the model. parents, tokens: of every node its parent (-1 for the root) and its own tokens.
+        device: where the segments lie.
     """
 
-    def __init__(self, shape: Shape, parents: Sequence[int], tokens: Sequence[int]):
-        self._shape, self._parents, self._tokens = shape, parents, tokens
+    def __init__(self, shape: Shape, parents: Sequence[int], tokens: Sequence[int], device: str):
+        self._shape, self._parents, self._tokens, self._device = shape, parents, tokens, device
         self.there: dict[int, Segment] = {}
 
     def path(self, node: int, own: int) -> PathCache:
         """The cache of a request below a node, with room for `own` tokens more; missing segments begin empty."""
-        parts = [Segment(self._shape, own)]
+        parts = [Segment(self._shape, own, self._device)]
         while node > 0:
             if node not in self.there:
-                self.there[node] = Segment(self._shape, self._tokens[node])
+                self.there[node] = Segment(self._shape, self._tokens[node], self._device)
             parts.append(self.there[node])
             node = self._parents[node]
         return PathCache(parts[::-1])

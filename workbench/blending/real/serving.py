@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +23,12 @@ Python's own 5 ms the products of the other thread wait for them, and much less 
 
 
 class Model(NamedTuple):
-    """A model to make: its shape, the seed of its weights, its arithmetic."""
+    """A model to make: its shape, the seed of its weights, its arithmetic, and "cpu" or a CUDA device to run it on."""
 
     shape: Shape
     seed: int
     arithmetic: Arithmetic = "plain"
+    device: str = "cpu"
 
 
 class Job(NamedTuple):
@@ -68,7 +70,7 @@ class Served(NamedTuple):
 
 def loaded(model: Model) -> Stage:
     """All layers of a model made from a seed."""
-    stage = Stage(model.shape, model.arithmetic)
+    stage = Stage(model.shape, model.arithmetic, model.device)
     stage.load(make_weights(model.shape, model.seed, 0, model.shape.layers), VERSION)
     return stage
 
@@ -76,10 +78,15 @@ def loaded(model: Model) -> Stage:
 class Beside:
     """Two pieces of work, each with one thread of the library: beside each other, or one after the other in one thread.
 
-    Where the machine has two processors, each thread keeps to one of its own.
+    Where the machine has two processors, each thread keeps to one of its own. On a GPU each piece has a stream of its
+    own, and ends when all that it put there has been done.
+
+    Parameters:
+        device: "cpu" or a CUDA device.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: str) -> None:
+        self._streams = (None, None) if device == "cpu" else _two_streams(device)
         self._allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         self._other = ThreadPoolExecutor(1, initializer=_one_thread, initargs=(self._allowed[1:2],))
 
@@ -96,12 +103,13 @@ class Beside:
 
     def run(self, first: Callable[[], Any], second: Callable[[], Any], together: bool) -> tuple[float, float, float]:
         """Seconds of the first, of the second and of both, from the common begin to the later end."""
+        one, two = self._streams
         begun_s = time.perf_counter()
         if together:
-            other = self._other.submit(_timed, second)
-            first_s, second_s = _timed(first), other.result()
+            other = self._other.submit(_timed, second, two)
+            first_s, second_s = _timed(first, one), other.result()
         else:
-            second_s, first_s = _timed(second), _timed(first)
+            second_s, first_s = _timed(second, two), _timed(first, one)
         return first_s, second_s, time.perf_counter() - begun_s
 
 
@@ -118,12 +126,22 @@ def _one_thread(processors: Sequence[int]) -> None:
     _keep_to(processors)
 
 
-def _timed(work: Callable[[], Any]) -> float:
+def _two_streams(device: str) -> tuple[Any, Any]:
+    import torch
+
+    torch.cuda.synchronize(device)  # what was put on other streams before is there
+    return torch.cuda.Stream(device), torch.cuda.Stream(device)
+
+
+def _timed(work: Callable[[], Any], stream: Any) -> float:
+    """Seconds of a piece of work, on a stream of a GPU until that has done it."""
     import torch
 
     begun_s = time.perf_counter()
-    with torch.inference_mode():
+    with torch.inference_mode(), nullcontext() if stream is None else torch.cuda.stream(stream):
         work()
+        if stream is not None:
+            stream.synchronize()
     return time.perf_counter() - begun_s
 
 
@@ -132,7 +150,7 @@ class _Running:
 
     def __init__(self, stage: Stage, job: Job):
         self.stage, self.job = stage, job
-        self.store = Store(stage.shape, job.parents, job.tokens)
+        self.store = Store(stage.shape, job.parents, job.tokens, stage.device)
         self.caches: dict[int, PathCache] = {}
         self.chosen: list[list[int]] = [[] for _ in job.prompts]
         self.logits: list[list[Any]] = [[] for _ in job.prompts]
@@ -208,7 +226,7 @@ def serve_job(stage: Stage, job: Job, together: bool) -> Served:
     Errors: `NotThere` where the steps do not fit the tree.
     """
     running, seconds = _Running(stage, job), np.empty((len(job.steps), 3))
-    with Beside() as beside:
+    with Beside(stage.device) as beside:
         for number, step in enumerate(job.steps):
             running.open(step)
             seconds[number] = beside.run(
@@ -218,7 +236,7 @@ def serve_job(stage: Stage, job: Job, together: bool) -> Served:
             )
             running.close(step.decodes)
     outputs = tuple(
-        Output(np.array(tokens, dtype=np.int64), np.array([row.numpy() for row in rows]))
+        Output(np.array(tokens, dtype=np.int64), np.array([row.cpu().numpy() for row in rows]))
         for tokens, rows in zip(running.chosen, running.logits, strict=True)
     )
     return Served(*seconds.T, running.computed, outputs)

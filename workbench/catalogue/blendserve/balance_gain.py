@@ -9,11 +9,11 @@ from workbench.catalogue.blendserve.jobs import (
     BLEND,
     NF_BALANCE,
     TRACES,
-    Rates,
     Setup,
     cite_sources,
     costs_for,
     made,
+    rates_of,
     served,
     size_of,
 )
@@ -57,7 +57,7 @@ def balance_gain(
     """Ratio of throughputs on each trace, and what the random order keeps of the sharing ratio."""
     costs = costs_for(context, model, accelerator)
     cite_sources(context, "burstgpt-like")
-    engine, rows = Rates().engine(costs), []
+    engine, rows = rates_of(context, accelerator).engine(costs), []
     for trace, (density, ratio) in TRACES.items():
         context.tell(trace)
         setup = Setup(costs, "burstgpt-like", density, ratio, size_of(context, requests, QUICK), context.seed)

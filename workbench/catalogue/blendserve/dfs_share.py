@@ -16,6 +16,7 @@ from workbench.catalogue.blendserve.jobs import (
     costs_for,
     limits,
     made,
+    own_rates,
     served,
     size_of,
 )
@@ -78,7 +79,7 @@ def dfs_share(
     memory_share: MemoryShare = REACHED.memory_share,
 ) -> dict[str, pl.DataFrame]:
     """The optimum over the run's time; by formula each source is a stretch of its own with nothing to overlap with."""
-    rates = Rates(compute_share, memory_share, memory_slope, compute_slope)
+    rates = own_rates(context, accelerator, Rates(compute_share, memory_share, memory_slope, compute_slope))
     costs = costs_for(context, model, accelerator)
     cite_sources(context, "burstgpt-like")
     rows, parts = [], []

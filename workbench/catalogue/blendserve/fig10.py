@@ -12,11 +12,11 @@ from workbench.catalogue.blendserve.jobs import (
     NF_BALANCE,
     NF_DFS,
     TRACES,
-    Rates,
     Setup,
     cite_sources,
     costs_for,
     made,
+    rates_of,
     served,
     size_of,
 )
@@ -90,7 +90,7 @@ def fig10(
     cite_sources(context, "burstgpt-like")
     density, ratio = TRACES[trace]
     setup = Setup(costs, "burstgpt-like", density, ratio, size_of(context, requests, 400_000), context.seed)
-    engine = Rates().engine(costs)
+    engine = rates_of(context, accelerator).engine(costs)
     if context.backend == "analytic":
         found = phases(made(setup).mix.pool, made(setup).tree, engine, int(batch))
         at = sum(phase.steps for phase in found[:-1])

@@ -65,7 +65,7 @@ def fig12(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Sixteen mixes: densities scale as parameters over KV bytes, so another model needs other counts."""
-    rates, rows = rates_of(overlap), []
+    rates, rows = rates_of(context, accelerator, overlap), []
     cite_sources(context, "burstgpt-like")
     for model, tp in MODELS.items():
         costs = costs_for(context, model, accelerator, tp)

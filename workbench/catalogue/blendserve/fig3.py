@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from workbench.catalogue.blendserve.jobs import BLEND, NF_DFS, Rates, Setup, cite_sources, costs_for, made, served
+from workbench.catalogue.blendserve.jobs import BLEND, NF_DFS, Setup, cite_sources, costs_for, made, rates_of, served
 from workbench.catalogue.blendserve.parameters import FEEDBACK, Main, On, Scan, Served
 from workbench.catalogue.blendserve.series import binned
 from workbench.catalogue.context import Context
@@ -63,7 +63,7 @@ def fig3(
     costs = costs_for(context, model, accelerator)
     cite_sources(context, main)
     setup = Setup(costs, main, density, None, requests, context.seed)
-    pool, engine = made(setup).mix.pool, Rates().engine(costs)
+    pool, engine = made(setup).mix.pool, rates_of(context, accelerator).engine(costs)
     lines, bands = [], []
     for name, system in ((BASE, NF_DFS), (BLEND, BLEND)):
         run = served(setup, system, scan=scan)

@@ -21,6 +21,7 @@ from workbench.catalogue.blendserve.jobs import (
     costs_for,
     limits,
     made,
+    own_rates,
     served,
     size_of,
 )
@@ -174,7 +175,7 @@ def fig7(
     A trace is synthesised anew for each model. All systems know the same estimates; vLLM, which stands for SGLang too,
     serves down the tree with nothing overlapped. The optimum is what no order can beat on the overlapping engine.
     """
-    rates = Rates(compute_share, memory_share, memory_slope, compute_slope)
+    rates = own_rates(context, accelerator, Rates(compute_share, memory_share, memory_slope, compute_slope))
     cite_sources(context, "burstgpt-like")
     rows, known = [], []
     for panel, name, tp, batch in (("a", model, 1, DENSE_BATCH), ("b", LARGE, LARGE_TP, int(large_batch))):

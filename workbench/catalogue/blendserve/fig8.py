@@ -12,12 +12,12 @@ from workbench.catalogue.blendserve.jobs import (
     TRACES,
     USUAL,
     VLLM,
-    Rates,
     Setup,
     cite_sources,
     costs_for,
     made,
     planned,
+    rates_of,
     served,
     size_of,
 )
@@ -81,7 +81,7 @@ def fig8(
     costs = costs_for(context, model, accelerator)
     cite_sources(context, "burstgpt-like")
     chosen = TRACES if trace == ALL else {trace: TRACES[trace]}
-    rates, parts, found = Rates(), [], []
+    rates, parts, found = rates_of(context, accelerator), [], []
     for name, (density, ratio) in chosen.items():
         context.tell(name)
         setup = Setup(costs, "burstgpt-like", density, ratio, size_of(context, requests, QUICK), context.seed)

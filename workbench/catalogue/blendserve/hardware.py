@@ -69,13 +69,13 @@ def hardware(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Throughput of three orders and the practical optimum; shares of peak rates and slopes are those of the A100."""
-    rates, rows = rates_of(overlap), []
+    rows = []
     cite_sources(context, main)
     density, ratio = TRACES[trace]
     size = size_of(context, requests, QUICK)
     first = Setup(costs_for(context, model, CHIPS[0]), main, density, ratio, size, context.seed)
     for name in accelerators:
-        costs = costs_for(context, model, name)
+        costs, rates = costs_for(context, model, name), rates_of(context, name, overlap)
         for jobs in (SAME, OWN):
             context.tell(f"{name}, {jobs}")
             own = costs.balance / first.costs.balance

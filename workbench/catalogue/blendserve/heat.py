@@ -71,7 +71,7 @@ def cells(
     requests: str, scan: str, overlap: str,
 ) -> pl.DataFrame:  # fmt: skip
     """Gain and share of the practical optimum at every point; in quick mode at two densities and two ratios."""
-    costs, rates = costs_for(context, model, accelerator), rates_of(overlap)
+    costs, rates = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap)
     cite_sources(context, main)
     engine, rows = rates.engine(costs), []
     if context.mode == "quick":

@@ -16,7 +16,7 @@ from workbench.blending.model.synthesis import HEAVY, SHARER, Mix, mix
 from workbench.blending.model.transforming import KEPT, OUTLIER, Transformed, transform
 from workbench.blending.model.tree import Tree, sharing, tree_of
 from workbench.blending.policy import SEQUENTIAL, SLOPES
-from workbench.catalogue.blendserve.parameters import FEEDBACK, OVERLAPS, PRINTED, REACHED
+from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, OVERLAPS, PRINTED, REACHED
 from workbench.catalogue.context import Context
 
 TRACES = {"Trace#1": (1.4, 0.35), "Trace#2": (0.9, 0.35), "Trace#3": (1.4, 0.05), "Trace#4": (0.9, 0.05)}
@@ -128,10 +128,30 @@ class Rates(NamedTuple):
         )  # fmt: skip
 
 
-def rates_of(overlap: str) -> Rates:
-    """Rates with a named way of overlapping."""
+def rates_of(context: Context, accelerator: str, overlap: str = MEASURED) -> Rates:
+    """Rates with a named way of overlapping; interference is the accelerator's own where that was measured."""
     slopes = OVERLAPS[overlap]
-    return Rates(memory_slope=slopes[0], compute_slope=slopes[1])
+    return own_rates(context, accelerator, Rates(memory_slope=slopes[0], compute_slope=slopes[1]))
+
+
+def own_rates(context: Context, accelerator: str, rates: Rates) -> Rates:
+    """Rates with what an accelerator's own profile says in place of the usual values, entered into the ledger.
+
+    Slopes that were measured on it take the place of NanoFlow's. Where there is no data sheet, rates of the profile are
+    those that kernels reach already, and the usual shares of peak rates fall away.
+    """
+    chip = context.accelerator(accelerator)
+    a, b = chip.achievable.overlap_memory_slope, chip.achievable.overlap_compute_slope
+    if a is not None and b is not None and (rates.memory_slope, rates.compute_slope) == OVERLAPS[MEASURED]:
+        context.cite(f"{chip.name}: slope a of overlap", a)
+        context.cite(f"{chip.name}: slope b of overlap", b)
+        rates = rates._replace(memory_slope=float(a), compute_slope=float(b))
+    usual = Rates()
+    if chip.nominal.flops_per_s is None and rates.compute_share == usual.compute_share:
+        rates = rates._replace(compute_share=1.0)
+    if chip.nominal.memory_bytes_per_s is None and rates.memory_share == usual.memory_share:
+        rates = rates._replace(memory_share=1.0)
+    return rates
 
 
 def limits(setup: Setup, rates: Rates) -> Bounds:

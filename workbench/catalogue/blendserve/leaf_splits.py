@@ -12,13 +12,13 @@ from workbench.catalogue.blendserve.jobs import (
     BLEND,
     TRACES,
     USUAL,
-    Rates,
     Setup,
     cite_sources,
     costs_for,
     limits,
     made,
     planned,
+    rates_of,
     served,
     size_of,
 )
@@ -76,7 +76,7 @@ def leaf_splits(
     cite_sources(context, main)
     density, ratio = TRACES[trace]
     setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)
-    pool, rates = made(setup).mix.pool, Rates()
+    pool, rates = made(setup).mix.pool, rates_of(context, accelerator)
     engine, best = rates.engine(costs), pool.tokens / limits(setup, rates).practical_s
     rows = []
     for way in (OUTLIER, BUDGET):

@@ -69,7 +69,7 @@ def orders(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Every order on the same pools and the same engine; prefix groups stand for BatchLLM, decode-heavy ones first."""
-    costs, rates, rows = costs_for(context, model, accelerator), rates_of(overlap), []
+    costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
     for trace, (density, ratio) in TRACES.items():
         setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)

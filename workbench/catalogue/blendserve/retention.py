@@ -75,7 +75,7 @@ def retention(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Throughput of each order by sharing ratio. Idle prefixes go least recently used first when room is needed."""
-    costs, rates, rows = costs_for(context, model, accelerator), rates_of(overlap), []
+    costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
     for ratio in sorted(sharings):
         setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)

@@ -66,7 +66,7 @@ def run_length(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Share of the practical optimum and length of the tail, by number of requests; each size is a mix of its own."""
-    costs, rates, rows = costs_for(context, model, accelerator), rates_of(overlap), []
+    costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
     density, ratio = TRACES[trace]
     for size in sorted(set(sizes)):

@@ -11,13 +11,13 @@ from workbench.catalogue.blendserve.jobs import (
     BLEND,
     TRACES,
     USUAL,
-    Rates,
     Setup,
     cite_sources,
     costs_for,
     limits,
     made,
     planned,
+    rates_of,
     served,
     size_of,
 )
@@ -79,7 +79,7 @@ def sampling(
     cite_sources(context, main)
     density, ratio = TRACES[trace]
     setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)
-    pool, rates = made(setup).mix.pool, Rates()
+    pool, rates = made(setup).mix.pool, rates_of(context, accelerator)
     engine, best = rates.engine(costs), pool.tokens / limits(setup, rates).practical_s
     rows = []
     for way, sampled in [*((SUBTREE, share) for share in sorted(shares)), (TAG, 0.01), (ORACLE, 1.0)]:

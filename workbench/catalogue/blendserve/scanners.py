@@ -79,7 +79,7 @@ def scanners(
     As printed a request in flight holds p + d / 2 tokens, on average over a unit; in truth those in flight are the long
     ones. The pool then overflows, requests are swapped out, and the compute-intensive end waits.
     """
-    costs, rates, rows = costs_for(context, model, accelerator), rates_of(overlap), []
+    costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
     for trace, (density, ratio) in TRACES.items():
         setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)

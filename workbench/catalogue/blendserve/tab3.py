@@ -21,6 +21,7 @@ from workbench.catalogue.blendserve.jobs import (
     cite_sources,
     costs_for,
     made,
+    own_rates,
     planned,
     size_of,
 )
@@ -81,7 +82,8 @@ def tab3(
     """The order is cut where the emitted work reaches a rank's share; the slowest rank ends the run."""
     costs = costs_for(context, model, accelerator)
     cite_sources(context, "burstgpt-like")
-    engine, rows, loads = Rates(compute_share, memory_share).engine(costs), [], []
+    rates = own_rates(context, accelerator, Rates(compute_share, memory_share))
+    engine, rows, loads = rates.engine(costs), [], []
     for trace, (density, ratio) in TRACES.items():
         setup = Setup(costs, "burstgpt-like", density, ratio, size_of(context, requests, QUICK), context.seed)
         tokens, one = made(setup).mix.pool.tokens, math.nan

@@ -94,7 +94,7 @@ def threshold(
     tree = tree_of(pool)
     known = estimate(pool, tree, share=sampled, rng=context.random("sample"))
     density, most = request_density(pool.prompt, known.output, costs, ABOUT), sharing(pool, tree)
-    engine = rates_of(overlap).engine(costs)
+    engine = rates_of(context, accelerator, overlap).engine(costs)
     best_s = bounds(pool, tree, engine).practical_s
     usual = transform(pool, tree, known, costs, split, ABOUT, kept=KEPT)
     edges = tree.inherited if split == OUTLIER else np.geomspace(1, tree.inherited.sum() + 1, 1000)

@@ -15,11 +15,11 @@ from workbench.blending.model.tree import tree_of
 from workbench.catalogue.blendserve.jobs import (
     NF_DFS,
     TRACES,
-    Rates,
     Setup,
     costs_for,
     made,
     random_of,
+    rates_of,
     served,
     size_of,
 )
@@ -96,7 +96,7 @@ def tree_operation(
         before = time.perf_counter_ns()
         longest_match(pool.symbols, first, end, *shape)
         taken[place] = (time.perf_counter_ns() - before) * 1e-9
-    step_s = float(served(setup, NF_DFS).seconds(Rates().engine(costs)).step_s.mean())
+    step_s = float(served(setup, NF_DFS).seconds(rates_of(context, accelerator).engine(costs)).step_s.mean())
     mean, high = float(taken.mean()), float(np.quantile(taken, 0.99))
     known_rows = [
         ("run-time tree operation", "mean", mean, "s"),

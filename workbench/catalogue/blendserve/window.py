@@ -72,7 +72,7 @@ def window(
     A token is done in time if its request is done before the next window ends. All windows hold a mix of the same kind
     and size, so one run of a window stands for each; what is late pushes the next one back.
     """
-    costs, rates, rows = costs_for(context, model, accelerator), rates_of(overlap), []
+    costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
     density, ratio = TRACES[trace]
     rate = load * _optimum_requests_per_s(Setup(costs, main, density, ratio, 100_000, context.seed), rates)

@@ -158,9 +158,9 @@ def test_no_catalogue_row_is_missing():
         "lambdascale": "fig1 fig2 fig3 fig5 fig6 fig7 fig8 fig9 fig10 fig11 tab1 block-count reorder packing "
         "warm-start keep-alive mode-switch early-serving paced-multicast streamed-start block-size-sweep slow-link "
         "nccl-honest",
-        # drawings (Fig 2, 5, 6, 10-12) go with tab1, plan-gap and live-cluster; Fig 7 with 8, Fig 16 with 15
+        # drawings (Fig 2, 5, 6, 10-12) go with tab1, plan and live-cluster; Fig 7 with 8, Fig 16 with 15
         "blitzscale": " ".join(f"fig{n}" for n in (1, 3, 4, 8, 9, 13, 14, 15, *range(17, 25)))
-        + " tab1 tab2 o1-caching plan-gap redundancy live-cluster cross",
+        + " tab1 tab2 o1-caching plan plan-gap redundancy live-cluster cross",
         "aegaeon": "fig1 fig2 fig3 fig4 " + " ".join(f"fig{n}" for n in range(6, 19)) + " tab1 quota-example load-time "
         "production q-max prefill-split switch-bandwidth admission buffer-cap fairness split operator",
         "chains": "chain-example compute-profile communication-profile gbp-cr gca dispatchers bounds tuning c-star "

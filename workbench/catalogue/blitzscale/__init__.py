@@ -22,6 +22,7 @@ for _name in (
     "fig24",
     "live_cluster",
     "o1_caching",
+    "plan",
     "plan_gap",
     "redundancy",
     "tables",

@@ -1,11 +1,13 @@
 """When the targets of forwarding chains hold the weights, and how far a greedy plan is from the best one."""
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from workbench.errors import InputError
 from workbench.records import positive
 from workbench.scaling.policy.chain_plan import Chain, Holder, Node, Spare, free_sources, grouped
+from workbench.scaling.policy.lane_plan import Round
 
 MOST_NODES = 7
 """Whose orders the exhaustive search goes through: 7 nodes on 3 chains are 181,440 plans."""
@@ -41,17 +43,47 @@ def plan_time(chains: Sequence[Chain], total_bytes: float, between_leaves: float
     return max(value for value, _ in seconds), sum(value * members for value, members in seconds) / count
 
 
+def lane_times(rounds: Sequence[Round], total_bytes: float, between_leaves: float = 1.0) -> list[list[float]]:
+    """Seconds until each domain of each round of a plan of lanes holds the weights.
+
+    It does when the slowest of its stripes is there; gathering inside a domain overlaps with that. A round begins when
+    the one before it has ended.
+    """
+    began_s, seconds = 0.0, []
+    for lanes in rounds:
+        stripe = positive(total_bytes, "total_bytes") / len(lanes)
+        arrived = [chain_times(lane, stripe, between_leaves) for lane in lanes]
+        seconds.append([began_s + max(column) for column in zip(*arrived, strict=True)])
+        began_s = max(seconds[-1])
+    return seconds
+
+
+def plans_to_try(nodes: int, sources: int) -> int:
+    """How many plans `best_chains` goes through: orders of the nodes, times ways to cut them into chains.
+
+    >>> plans_to_try(7, 3)
+    181440
+    """
+    return math.factorial(nodes) * math.comb(nodes + sources - 1, sources - 1)
+
+
 def best_chains(
-    holders: Sequence[Holder], spares: Sequence[Spare], wanted: int, total_bytes: float, between_leaves: float = 1.0
+    holders: Sequence[Holder],
+    spares: Sequence[Spare],
+    wanted: int,
+    total_bytes: float,
+    between_leaves: float = 1.0,
+    direction_aware: bool = True,
 ) -> list[Chain]:
     """The plan whose last accelerator, and then whose mean, is earliest, of all ways to put the nodes behind sources.
 
-    The nodes are those that the greedy plan takes (`grouped`), the sources all that are free.
+    The nodes are those that the greedy plan takes (`grouped`), the sources all that are free; `direction_aware` is as
+    of `plan_chains`.
 
     Raises:
         InputError: too many nodes to try.
     """
-    nodes, sources = grouped(spares, wanted), free_sources(holders)
+    nodes, sources = grouped(spares, wanted), free_sources(holders, direction_aware)
     if len(nodes) > MOST_NODES:
         raise InputError(f"make {len(nodes)} nodes", f"take at most {MOST_NODES}", field="spares")
     size, share = positive(total_bytes, "total_bytes"), _share(between_leaves)

@@ -11,8 +11,8 @@ OLD = import sys; sys.exit(sys.version_info >= (3, 11))
 KERNELS := $(addprefix tests/transfer/,test_kernels.py test_arrivals.py test_k_way.py test_hand_made.py) \
 	$(addprefix tests/queueing/,test_kernels.py test_paths.py test_active_path.py) tests/latency/test_kernels.py
 
-# Begun first, side by side: the file whose one test compiles every kernel from nothing, and real runs, which mostly wait.
-FIRST := tests/test_jit.py tests/ui $(wildcard tests/*/test_real*.py) tests/executor tests workbench
+# Files with tests that judge time: these run alone, at the end.
+QUIET = $(shell grep -l 'mark\.quiet' tests/*/test_*.py)
 
 # Tests of what should work, or say how to add torch, in a Python that has none.
 TORCHLESS := tests/test_face.py tests/catalogue/test_recorded.py tests/executor tests/profiles/test_measure.py workbench
@@ -33,11 +33,11 @@ test: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not quiet" $(FIRST)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not quiet"
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(KERNELS)
 	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -n 2 --dist loadfile \
 		-m "not real and not notebook and not ui" $(TORCHLESS)
-	$(BIN)/python -m pytest -q -m quiet tests
+	$(BIN)/python -m pytest -q -m quiet $(QUIET)
 
 benchmark: .venv/.dev
 	$(BIN)/python -m pytest -q -s tests/benchmarks

@@ -1,4 +1,4 @@
-"""For all tests: the shared data folder, and a home and a cache of their own, but for compiled kernels.
+"""For all tests: their order, the shared data folder, and a home and a cache of their own, but for compiled kernels.
 
 No test sees the user's measured profile, downloads or kept results. Machine code lies where it always lies, because its
 folders are named after what was compiled; so a second run of the tests need not compile again.
@@ -6,6 +6,7 @@ folders are named after what was compiled; so a second run of the tests need not
 
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -22,6 +23,16 @@ hypothesis.settings.load_profile("workbench")
 _own = tempfile.TemporaryDirectory(prefix="workbench-tests-")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "kernels"))
 os.environ["WORKBENCH_HOME"], os.environ["WORKBENCH_CACHE"] = f"{_own.name}/home", f"{_own.name}/cache"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begun first, side by side: the file that compiles every kernel from nothing, and real runs, which mostly wait.
+
+    Files are handed to processes in this order, and a long one that is begun last keeps a single one busy. The order of
+    files on pytest's command line would not do: it drops those that lie in a folder named there too.
+    """
+    waiting = Counter(item.path for item in items if item.get_closest_marker("real") or item.get_closest_marker("ui"))
+    items.sort(key=lambda item: (item.path.name != "test_jit.py", -waiting[item.path]))
 
 
 def pytest_unconfigure() -> None:

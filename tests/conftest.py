@@ -28,11 +28,16 @@ os.environ["WORKBENCH_HOME"], os.environ["WORKBENCH_CACHE"] = f"{_own.name}/home
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begun first, side by side: the file that compiles every kernel from nothing, and real runs, which mostly wait.
 
-    Files are handed to processes in this order, and a long one that is begun last keeps a single one busy. The order of
-    files on pytest's command line would not do: it drops those that lie in a folder named there too.
+    Then whole notebooks, which are long. Files are handed to processes in this order, and a long one that is begun last
+    keeps a single process busy. The order of files on pytest's command line would not do: it drops those that lie in a
+    folder named there too.
     """
-    waiting = Counter(item.path for item in items if item.get_closest_marker("real") or item.get_closest_marker("ui"))
-    items.sort(key=lambda item: (item.path.name != "test_jit.py", -waiting[item.path]))
+
+    def count(*markers: str) -> Counter:
+        return Counter(item.path for item in items if any(map(item.get_closest_marker, markers)))
+
+    waiting, long = count("real", "ui"), count("notebook")
+    items.sort(key=lambda item: (item.path.name != "test_jit.py", -waiting[item.path], -long[item.path]))
 
 
 def pytest_unconfigure() -> None:

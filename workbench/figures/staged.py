@@ -49,7 +49,7 @@ def pipeline(outcome: Outcome, panel: str | None = None) -> Canvas:
         busy = 1 - table["idle_share"]
         dispatch = summary["overhead_share"][0]
         kinds = (
-            ("computing", busy * (1 - dispatch), 2),
+            ("computing", busy * (1 - dispatch), 7),
             ("dispatch", busy * dispatch, 6),
             ("idle", table["idle_share"], 4),
         )

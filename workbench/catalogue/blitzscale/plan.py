@@ -67,12 +67,10 @@ def plan(
     ] = "blitzscale-a",
     model: Annotated[str, Par("Model", profile="model", status="published", source="OSDI'25 paper §6")] = "llama-3-8b",
     planner: Annotated[str, Par("Planner", choices=(GREEDY, ARTIFACT, BEST), free=True)] = GREEDY,
-    targets: Annotated[
-        int, Par("Accelerators wanted, as many as are spare", low=1, high=128, free=True, source="chosen")
-    ] = 16,
+    targets: Annotated[int, Par("Accelerators wanted", low=1, high=128, free=True, source="chosen")] = 16,
     chains: Annotated[
         int,
-        Par("Greedy chains, as many as can be (0: one from every source)", low=0, high=9, free=True, source=_NOTES),
+        Par("Greedy chains, 0 for one a source", low=0, high=9, free=True, source=_NOTES),
     ] = 0,
     prune: Annotated[
         bool, Par("Leave out sources whose way out carries KV", free=True, source="OSDI'25 paper §5.1, Fig 11 line 1")
@@ -112,9 +110,10 @@ def plan(
 ) -> dict[str, pl.DataFrame]:
     """Chains from copies to spare accelerators, by the greedy planner, the artifact's and an exhaustive search.
 
-    An instance is one accelerator here. Units are small, hops have no latency, and NVLink inside a group costs
-    nothing, in all three; the exhaustive search goes through all chains of the nodes that the greedy planner takes, so
-    the artifact's stripes, which use the cards of several sources at once, may be faster than its best.
+    An instance is one accelerator here; where more accelerators or chains are wanted than there can be, all are taken.
+    Units are small, hops have no latency, and NVLink inside a group costs nothing, in all three; the exhaustive search
+    goes through all chains of the nodes that the greedy planner takes, so the artifact's stripes, which use the cards
+    of several sources at once, may be faster than its best.
     """
     size = float(context.model(model).weight_bytes)
     card = link_cost(context, context.cluster(cluster), rate, hosts).bytes_per_s

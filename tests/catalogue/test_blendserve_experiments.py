@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 
 import polars as pl
 import pytest
@@ -138,19 +137,6 @@ class TestRealOrders:
         assert [verdict.verdict for verdict in (same, operations, parts, ranks)] == ["differs"] * 4
         assert same.reason.startswith("logits differ. Assumed here: ")
         assert "not so: down the tree before at random, one after the other" in ranks.reason
-
-    @pytest.mark.torch
-    @pytest.mark.real
-    @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: real runs need it")
-    def test_a_real_run_computes_what_is_counted_and_says_what_is_right(self):
-        outcome = running.run(spec.find("blendserve/real-orders"), {}, backends=("compiled", "torch"), quick=True)
-        assert outcome.verdicts[0].ours == "identical"
-        assert set(outcome.tables["identity"]["arithmetic"]) == {"plain", "invariant"}
-        counted, timed = outcome.agreement
-        assert (counted.difference, counted.agrees) == (0.0, True)
-        assert timed.backends == ("compiled", "torch")
-        overhead = [float(one.value) for one in outcome.sources if one.quantity == "overhead of the real job"]
-        assert 0 <= overhead[0] < 1
 
 
 def test_lengths_of_a_real_trace_are_named(shared_data):

@@ -79,6 +79,7 @@ def test_impossible_measurements_are_refused():
 
 @pytest.mark.torch
 @pytest.mark.real
+@pytest.mark.quiet
 def test_ceilings_of_this_machine(pool):
     """A library cannot beat the plain socket by much, nor a socket a plain copy."""
     found = measure_ceilings(2, block_bytes=1 << 20, total_bytes=1 << 24, pool=pool)

@@ -35,9 +35,14 @@ def tables_of(id: str, backend: str, **given) -> dict[str, pl.DataFrame]:
 
 def alone(id: str, backend: str) -> Outcome:
     """A quick run by one backend with the default parameters; its verdicts blame nothing, so nothing is run again."""
-    entry = spec.find(id) if backend == "torch" else _remembered(spec.find(id))
-    unjudged = entry._replace(matches=(), orderings=(), judges=())
+    unjudged = _remembered(spec.find(id))._replace(matches=(), orderings=(), judges=())
     return running.run(unjudged, {}, backends=backend, quick=True)
+
+
+def with_real_run(id: str) -> Outcome:
+    """A quick run by the first backend and by real processes, with its verdicts."""
+    entry = spec.find(id)
+    return running.run(_remembered(entry), {}, backends=(entry.backends[0], "torch"), quick=True)
 
 
 @functools.cache

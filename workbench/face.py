@@ -168,15 +168,17 @@ class Experiment:
             )
         )  # fmt: skip
 
-    def explore(self, **parameters: Any):
+    def explore(self, *, live: bool = False, **parameters: Any):
         """Widgets for every parameter, and the figure that follows them.
 
         Parameters:
+            live: whether the first backend answers at every move of a control; for settings with which a run that
+                usually waits for its button is short.
             parameters: where the controls stand at first.
         """
         from workbench.explore import explore_experiment
 
-        return explore_experiment(self._spec, parameters)
+        return explore_experiment(self._spec, parameters, live)
 
     def export_html(
         self,
@@ -300,9 +302,8 @@ def sweep(
         entry, points, parameters, backend=backend, seed=seed, replications=replications, quick=quick
     )
     with sweeping.bar(len(tasks)) as tell:
-        finished = sweeps.run_tasks(
-            tasks, executor=executor, workers=workers, folder=folder, progress=progress or tell, stop=stop
-        )
+        told = tell if progress is None else progress
+        finished = sweeps.run_tasks(tasks, executor=executor, workers=workers, folder=folder, progress=told, stop=stop)
     tables = sweeping.Joined(points, tasks, finished)
     return Sweep(tables, list(grid), sum(result.kept for result in finished))
 

@@ -134,6 +134,31 @@ def test_a_mix_without_a_sharer():
     assert none.sharing < 1e-3 < found.sharing
 
 
+@pytest.mark.parametrize("times", [0.3, 1.0, 2.0])
+def test_outputs_of_another_spread_have_the_same_mean(times):
+    source = length_models()["burstgpt-like"]
+    usual, other = source.output, source.spread(times).output
+    assert moments(other)[0] == pytest.approx(moments(usual)[0], rel=1e-9)
+    assert other.mean == pytest.approx(moments(other)[0])
+    assert np.expm1(other.ln_std**2) == pytest.approx(times**2 * np.expm1(usual.ln_std**2))
+    assert other.status == "user"
+
+
+def test_a_mix_of_changed_sources():
+    """Ten prefixes of 1,400 tokens in place of 57; an eighth of the length reads about a 64th, so many more videos."""
+    models = length_models()
+    sharer, heavy = models["mmlu-like"].grouped(10).sharing(1400), models["openvid-like"].lasting(2000)
+    usual = mix("burstgpt-like", 1.0, 0.35, 20_000, llama_costs(), np.random.default_rng(1))
+    found = mix("burstgpt-like", 1.0, 0.35, 20_000, llama_costs(), np.random.default_rng(1), sharer=sharer, heavy=heavy)
+    assert found.density == pytest.approx(1.0, rel=0.01)
+    assert found.sharing == pytest.approx(0.35, abs=0.005)
+    tree = tree_of(found.pool)
+    assert (tree.tokens[tree.request < 0] == 1400).sum() == 10
+    videos = found.pool.output[found.pool.source == 2]
+    assert videos.mean() == pytest.approx(2000, rel=0.1)
+    assert found.counts["OpenVid"] > 20 * usual.counts["OpenVid"]
+
+
 def test_a_mix_lies_between_its_sources():
     with pytest.raises(UserError, match="choose values between theirs"):
         mix("wildchat-like", 5.0, 0.2, 20_000, llama_costs(), np.random.default_rng(1))

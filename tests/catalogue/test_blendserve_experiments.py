@@ -213,3 +213,32 @@ def test_this_machines_own_slopes_are_used(home):
     ).tables["shares"]
     assert own["seconds"].to_list() == chosen["seconds"].to_list()
     assert (own["seconds"] > table["seconds"]).all()
+
+
+def test_small_pools_answer_the_questions_that_large_ones_do():
+    """Videos of 2,000 tokens make a pool of 20,000 requests long enough; those of 16,000 do not."""
+    sizes = {"sizes": (20_000,)}
+    short, usual = (
+        run("blendserve/run-length", video_tokens=tokens, **sizes).tables["lengths"].filter(pl.col("system") == BLEND)
+        for tokens in (2_000, 16_000)
+    )
+    assert short["tail"][0] < 0.05 < usual["tail"][0]
+    small = {"requests": "20,000", "video_tokens": 2_000, "sharings": (0.35,)}
+    few = run("blendserve/retention", groups=5, **small).tables["retention"]
+    many = run("blendserve/retention", groups=2000, **small).tables["retention"]
+    kept = [dict(table.select("system", "kept").iter_rows())[KEPT] for table in (few, many)]
+    assert kept[0] > 0.9 > 0.5 > kept[1], "a few prefixes stay, two thousand do not fit"
+
+
+def test_more_samples_miss_less():
+    table = run("blendserve/sampling", requests="20,000", shares=(0.01, 0.1, 1.0)).tables["sampling"]
+    subtree = table.filter(pl.col("way") == "subtree").sort("sampled")
+    assert subtree["relative_error"][-1] == 0.0
+    widths = subtree["error_high"] - subtree["error_low"]
+    assert widths[0] > widths[1] > widths[2] == 0
+    assert (table["error_low"] <= table["relative_error"]).all()
+
+
+def test_lengths_of_a_trace_keep_their_spread():
+    with pytest.raises(wb.errors.UserError, match="leave their spread at 1"):
+        run("blendserve/sampling", main="azure-code-2023-like", spread=2.0)

@@ -3,12 +3,16 @@
 from workbench.errors import MissingExtra
 
 
-def explore_experiment(spec, parameters):
-    """The explorer of one catalogue entry, its controls standing at the given values, as a widget to display."""
+def explore_experiment(spec, parameters, live=False):
+    """The explorer of one catalogue entry, its controls standing at the given values, as a widget to display.
+
+    Parameters:
+        live: whether the entry's first backend answers at every move of a control, however long it may take.
+    """
     _need_widgets()
     from workbench.explore.explorer import Explorer
 
-    return Explorer(spec, parameters).widget
+    return Explorer(spec._replace(live=spec.backends[:1]) if live else spec, parameters).widget
 
 
 def browse_paper(paper: str):

@@ -90,22 +90,48 @@ def models(outcome: Outcome, _: str | None = None) -> Canvas:
     return stack("Other models, each with traces made for it", painters, None, [0.75] * len(names)).set(barmode="group")
 
 
-def sampling(outcome: Outcome, _: str | None = None) -> Canvas:
-    """Share of the practical optimum by share sampled; tags and true lengths as lines."""
+def sampling(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Share of the practical optimum and error of estimates by share sampled; tags and true lengths as lines."""
     table = first(outcome.tables["sampling"])
-    palette = Palette(["subtree", "tag", "oracle"])
-    made = figure("How many samples are enough?", "share of requests sampled", "share of the practical optimum")
-    made.add(*_curves(table.filter(pl.col("way") == "subtree"), "sampled", "share", "way", palette))
-    edges = [float(table["sampled"].min()), float(table["sampled"].max())]
-    for way, label in (("tag", "1 %, means by source"), ("oracle", "true lengths")):
-        value = table.filter(pl.col("way") == way)["share"].to_list()
-        made.add(
-            scatter(
-                edges, [value[0]] * 2, mode="lines", name=label,
-                line={"color": palette.colour(way), "dash": palette.dash(way), "width": 2},
-            )
-        )  # fmt: skip
-    return log_axis(made, "x").y(tickformat=".0%", range=[0, 1.05])
+    subtree = table.filter(pl.col("way") == "subtree").sort("sampled")
+    sampled, palette = subtree["sampled"].to_list(), Palette(["subtree", "tag", "oracle"])
+    others = (("tag", "1 %, means by source"), ("oracle", "true lengths"))
+
+    def painter(column: str, title: str, **axis):
+        def paint(made: Canvas, row: int) -> None:
+            made.add(*({**one, "showlegend": row == 1} for one in _curves(subtree, "sampled", column, "way", palette)),
+                     row=row)  # fmt: skip
+            for way, label in others:
+                value = table.filter(pl.col("way") == way)[column].to_list()
+                made.add(
+                    scatter(
+                        [sampled[0], sampled[-1]], [value[0]] * 2, mode="lines", name=label, showlegend=row == 1,
+                        line={"color": palette.colour(way), "dash": palette.dash(way), "width": 2},
+                    ),
+                    row=row,
+                )  # fmt: skip
+            if column == "relative_error":
+                edges = [*subtree["error_low"], *reversed(subtree["error_high"].to_list())]
+                made.add(
+                    scatter(
+                        [*sampled, *reversed(sampled)], edges, mode="lines", fill="toself", name="five samples each",
+                        line={"width": 0, "color": palette.colour("subtree")}, opacity=0.35, hoverinfo="skip",
+                    ),
+                    row=row,
+                )  # fmt: skip
+            made.x(row, title="share of requests sampled").y(row, title=title, tickformat=".0%", **axis)
+            log_axis(made, "x", row=row)
+
+        return paint
+
+    painters = {
+        "share": ("how near the practical optimum", painter("share", "share of the optimum", range=[0, 1.05])),
+        "error": (
+            "how far the estimates are off",
+            painter("relative_error", "misses over outputs", rangemode="tozero"),
+        ),
+    }
+    return stack("How many samples are enough?", painters, panel)
 
 
 def splits(outcome: Outcome, _: str | None = None) -> Canvas:

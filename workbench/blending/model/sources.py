@@ -50,6 +50,31 @@ class Lognormal(Record):
         """Independent lengths."""
         return self.side.draw(count, rng)
 
+    @property
+    def mean(self) -> float:
+        """Mean length, by summing over all lengths."""
+        from scipy.special import ndtr
+
+        places = np.arange(self.least, self.most + 1)
+        edges = ndtr((np.log(np.append(places, self.most + 1) - 0.5) - self.ln_mean) / self.ln_std)
+        return float((places * np.diff(edges)).sum() / (edges[-1] - edges[0]))
+
+    def spread(self, times: float) -> "Lognormal":
+        """Lengths of the same mean whose coefficient of variation, bounds left out, is so many times as large."""
+        from scipy.optimize import brentq
+
+        cv = times * np.sqrt(np.expm1(self.ln_std**2))
+        std = float(np.sqrt(np.log1p(cv**2)))
+
+        def off(ln_mean: float) -> float:
+            return self._with(ln_mean, std).mean - self.mean
+
+        return self._with(brentq(off, np.log(self.least) - 8 * std, np.log(self.most)), std)
+
+    def _with(self, ln_mean: float, ln_std: float) -> "Lognormal":
+        source = f"{self.source}; spread set for this run"
+        return self.model_copy(update={"ln_mean": ln_mean, "ln_std": ln_std, "status": "user", "source": source})
+
 
 class Exponential(Record):
     """Exponential lengths, cut at so many times their mean and scaled back to it."""
@@ -120,6 +145,19 @@ class LengthModel(Record):
     def sharing(self, tokens: int) -> "LengthModel":
         """The same with another prefix that all requests of a group share; their own tokens stay as they are."""
         return self.model_copy(update={"shared_tokens": Fact(value=tokens, status="user", source="set for this run")})
+
+    def grouped(self, groups: int) -> "LengthModel":
+        """The same in another number of groups, each with a prefix of its own."""
+        return self.model_copy(update={"groups": Fact(value=groups, status="user", source="set for this run")})
+
+    def lasting(self, tokens: float) -> "LengthModel":
+        """The same with exponential outputs of another mean."""
+        output = self.output.model_copy(update={"mean": tokens, "status": "user", "source": "mean set for this run"})
+        return self.model_copy(update={"output": output})
+
+    def spread(self, times: float) -> "LengthModel":
+        """The same with outputs that vary so many times as much around the same mean."""
+        return self.model_copy(update={"output": self.output.spread(times)})
 
     def draw(self, count: int, rng: np.random.Generator) -> Drawn:
         """Lengths of `count` requests."""

@@ -51,19 +51,21 @@ class _Side(NamedTuple):
 
 
 def mix(
-    main: str, density: float, sharing: float | None, requests: int, costs: Costs, rng: np.random.Generator,
-    *, main_shared: int | None = None,
+    main: str | AnySource, density: float, sharing: float | None, requests: int, costs: Costs,
+    rng: np.random.Generator, *, sharer: AnySource | None = None, heavy: AnySource | None = None,
+    main_shared: int | None = None,
 ) -> Mix:  # fmt: skip
     """A pool of `requests` with a density and a sharing ratio.
 
     Parameters:
-        main: the compute source: the name of a length model, or of a trace whose lengths are drawn.
+        main: the compute source: a length model or its name, or the name of a trace whose lengths are drawn.
         density: (1 - s) Σ Comp / Σ Mem of the whole pool, at the rates of `costs`.
         sharing: s, tokens that prefix hits can save over all prompt and output tokens; None for no request of the
             sharer, so that sharing is what comes out.
         requests: how many in all.
         costs: of model and accelerator; another model needs another mix.
         rng: draws the lengths.
+        sharer, heavy: where sharing and memory time come from, by default MMLU and OpenVid.
         main_shared: tokens of the prefix that all requests of the compute source share, in place of its own number.
 
     Raises:
@@ -74,7 +76,8 @@ def mix(
         sharing = share(sharing, "sharing")
     if main_shared is not None:
         whole(main_shared, "main_shared")
-    sources = [source_named(name) for name in (main, SHARER, HEAVY)]
+    named = source_named(main) if isinstance(main, str) else main
+    sources = [named, sharer or source_named(SHARER), heavy or source_named(HEAVY)]
     if main_shared is not None:
         sources[0] = sources[0].sharing(main_shared)
     first, second = (_side(source, requests, rng) for source in sources[:2])

@@ -11,13 +11,14 @@ from workbench.blending.model.density import Density
 from workbench.blending.model.estimating import SUBTREE, Estimates, estimate
 from workbench.blending.model.ordering import BALANCE, DFS, GROUPS, LONGEST, blended, order_of, plain
 from workbench.blending.model.running import DENSE_BATCH, Run, serve
-from workbench.blending.model.sources import source_named
+from workbench.blending.model.sources import AnySource, LengthModel, length_models, source_named
 from workbench.blending.model.synthesis import HEAVY, SHARER, Mix, mix
 from workbench.blending.model.transforming import KEPT, OUTLIER, Transformed, transform
 from workbench.blending.model.tree import Tree, sharing, tree_of
 from workbench.blending.policy import SEQUENTIAL, SLOPES
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, OVERLAPS, PRINTED, REACHED
 from workbench.catalogue.context import Context
+from workbench.errors import UserError
 
 TRACES = {"Trace#1": (1.4, 0.35), "Trace#2": (0.9, 0.35), "Trace#3": (1.4, 0.05), "Trace#4": (0.9, 0.05)}
 """Density and sharing ratio of the four traces: ASPLOS'26 paper Table 2."""
@@ -29,11 +30,26 @@ PREFIX_GROUPS, LONGEST_FIRST, OPTIMAL = "prefix groups", "longest first", "Optim
 _ORDERS = {NF_DFS: DFS, VLLM: DFS, NF_BALANCE: BALANCE, PREFIX_GROUPS: GROUPS, LONGEST_FIRST: LONGEST}
 
 
+class Tuning(NamedTuple):
+    """What of the sources is changed; None for what they have.
+
+    Attributes:
+        spread: how many times as much outputs of the compute source vary around their mean.
+        groups, shared: of MMLU, how many, and the tokens that each shares.
+        video: mean output tokens of OpenVid.
+    """
+
+    spread: float | None = None
+    groups: int | None = None
+    shared: int | None = None
+    video: int | None = None
+
+
 class Setup(NamedTuple):
     """What a pool is made of: costs at the data sheet's rates, sources, size, seed.
 
     Attributes:
-        sharing: None for no MMLU. main_shared: -1 for the compute source's own prefix.
+        sharing: None for no MMLU. main_shared: -1 for the compute source's own prefix. tuning: of the sources.
     """
 
     costs: Costs
@@ -43,6 +59,7 @@ class Setup(NamedTuple):
     requests: int
     seed: int
     main_shared: int = -1
+    tuning: Tuning = Tuning()
 
 
 class Plan(NamedTuple):
@@ -76,12 +93,28 @@ def random_of(seed: int, stream: str) -> np.random.Generator:
 def made(setup: Setup) -> Made:
     """The pool of a set-up."""
     shared = None if setup.main_shared < 0 else setup.main_shared
+    main, sharer, heavy = _tuned(setup.main, setup.tuning)
     found = mix(
-        setup.main, setup.density, setup.sharing, setup.requests, setup.costs, random_of(setup.seed, "lengths"),
-        main_shared=shared,
+        main, setup.density, setup.sharing, setup.requests, setup.costs, random_of(setup.seed, "lengths"),
+        sharer=sharer, heavy=heavy, main_shared=shared,
     )  # fmt: skip
     tree = tree_of(found.pool)
     return Made(found, tree, sharing(found.pool, tree))
+
+
+def _tuned(main: str, tuning: Tuning) -> tuple[AnySource, LengthModel, LengthModel]:
+    """The compute source, the sharer and the heavy source, changed as asked."""
+    models, source = length_models(), source_named(main)
+    sharer, heavy = models[SHARER], models[HEAVY]
+    if tuning.spread is not None and tuning.spread != 1.0:
+        if not isinstance(source, LengthModel):
+            raise UserError(f"Lengths of the trace {source.name} are as they are; leave their spread at 1.")
+        source = source.spread(tuning.spread)
+    if tuning.groups is not None:
+        sharer = sharer.grouped(tuning.groups)
+    if tuning.shared is not None:
+        sharer = sharer.sharing(tuning.shared)
+    return source, sharer, heavy if tuning.video is None else heavy.lasting(tuning.video)
 
 
 @functools.lru_cache(maxsize=8)

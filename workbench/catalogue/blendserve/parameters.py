@@ -83,6 +83,20 @@ Overlap = Annotated[
         source="hull of NanoFlow Table 3: the step takes max(T_c + T_m / 2, T_m + T_c / 3)",
     ),
 ]
+Video = Annotated[
+    int,
+    Par(
+        "Mean video",
+        "tokens",
+        low=1_500,
+        high=40_000,
+        log=True,
+        step=0.1,
+        status="published",
+        source=f"{_PAPER} appendix A.3: normalised to 16K; with shorter ones a small pool holds many",
+    ),
+]
+VIDEO = 16_000
 Main = Annotated[
     str,
     Par(

@@ -11,6 +11,7 @@ from workbench.catalogue.blendserve.jobs import (
     NF_BALANCE,
     NF_DFS,
     Setup,
+    Tuning,
     cite_sources,
     costs_for,
     limits,
@@ -19,7 +20,7 @@ from workbench.catalogue.blendserve.jobs import (
     served,
     size_of,
 )
-from workbench.catalogue.blendserve.parameters import MEASURED, Main, On, Overlap, Requests, Served
+from workbench.catalogue.blendserve.parameters import MEASURED, VIDEO, Main, On, Overlap, Requests, Served, Video
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -72,13 +73,36 @@ def retention(
         tuple[float, ...], Par("Sharing ratios", low=0.03, high=0.6, free=True, source="columns of Fig 11")
     ] = SHARINGS,
     requests: Requests = "200,000",
+    groups: Annotated[
+        int,
+        Par("Groups of MMLU", low=5, high=2000, log=True, step=0.1, status="inferred", source="MMLU has 57 subjects"),
+    ] = 57,
+    group_tokens: Annotated[
+        int,
+        Par(
+            "Prefix of a group",
+            "tokens",
+            low=300,
+            high=3000,
+            log=True,
+            step=0.1,
+            status="fitted",
+            source="86.46 % of 806 tokens: ASPLOS'26 paper, sharing ratio of MMLU",
+        ),
+    ] = 697,
+    video_tokens: Video = VIDEO,
+    pool_share: Annotated[
+        float, Par("KV pool, share of what there is", low=0.1, high=1.0, step=0.05, free=True, source="chosen: all")
+    ] = 1.0,
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Throughput of each order by sharing ratio. Idle prefixes go least recently used first when room is needed."""
     costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
+    costs = costs.model_copy(update={"pool_bytes": costs.pool_bytes * pool_share})
+    tuning = Tuning(groups=groups, shared=group_tokens, video=video_tokens)
     for ratio in sorted(sharings):
-        setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)
+        setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed, -1, tuning)
         pool, engine = made(setup).mix.pool, rates.engine(costs)
         best = pool.tokens / limits(setup, rates).practical_s
         for name, system, kept in LINES:

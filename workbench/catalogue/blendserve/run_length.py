@@ -12,6 +12,7 @@ from workbench.catalogue.blendserve.jobs import (
     NF_DFS,
     TRACES,
     Setup,
+    Tuning,
     cite_sources,
     costs_for,
     limits,
@@ -19,7 +20,7 @@ from workbench.catalogue.blendserve.jobs import (
     rates_of,
     served,
 )
-from workbench.catalogue.blendserve.parameters import MEASURED, Main, On, Overlap, Served
+from workbench.catalogue.blendserve.parameters import MEASURED, VIDEO, Main, On, Overlap, Served, Video
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -63,6 +64,7 @@ def run_length(
     sizes: Annotated[
         tuple[int, ...], Par("Requests", low=5_000, high=2_000_000, free=True, source="chosen round A.3 and §6.2")
     ] = SIZES,
+    video_tokens: Video = VIDEO,
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """Share of the practical optimum and length of the tail, by number of requests; each size is a mix of its own."""
@@ -72,7 +74,7 @@ def run_length(
     for size in sorted(set(sizes)):
         if context.mode == "quick" and size > QUICK:
             continue
-        setup = Setup(costs, main, density, ratio, size, context.seed)
+        setup = Setup(costs, main, density, ratio, size, context.seed, -1, Tuning(video=video_tokens))
         engine = rates.engine(costs)
         best = limits(setup, rates).practical_s
         for system in (NF_DFS, BLEND):

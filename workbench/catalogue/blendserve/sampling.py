@@ -6,22 +6,25 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from workbench.blending.model.estimating import ORACLE, SUBTREE, TAG
+from workbench.blending.model.estimating import ORACLE, SUBTREE, TAG, estimate
 from workbench.catalogue.blendserve.jobs import (
     BLEND,
     TRACES,
     USUAL,
+    Plan,
     Setup,
+    Tuning,
     cite_sources,
     costs_for,
     limits,
     made,
     planned,
+    random_of,
     rates_of,
     served,
     size_of,
 )
-from workbench.catalogue.blendserve.parameters import FEEDBACK, Main, On, Requests, Scan, Served
+from workbench.catalogue.blendserve.parameters import FEEDBACK, VIDEO, Main, On, Requests, Scan, Served, Video
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -29,6 +32,7 @@ from workbench.catalogue.spec import Assumption, Match, experiment
 
 SHARES = (0.001, 0.01, 0.1, 1.0)
 QUICK = 50_000
+SAMPLES = 5
 RATIO = "throughput with 1 % sampled over 100 % sampled"
 
 
@@ -48,6 +52,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     backends=("compiled",),
     seconds={"compiled": 6},
     draw="blending_maps.sampling",
+    panels=("share", "error"),
     say=_say,
     stochastic=True,
     matches=(
@@ -72,13 +77,29 @@ def sampling(
     known: Annotated[
         bool, Par("Videos' lengths are known", status="published", source="ASPLOS'26 paper §5.1: set beforehand")
     ] = True,
+    spread: Annotated[
+        float,
+        Par(
+            "Outputs of the compute source vary, times their own",
+            low=0.1,
+            high=3.0,
+            step=0.1,
+            status="fitted",
+            source="1: as the source, see its lengths",
+        ),
+    ] = 1.0,
+    video_tokens: Video = VIDEO,
     scan: Scan = FEEDBACK,
 ) -> dict[str, pl.DataFrame]:
-    """Share of the practical optimum and error of the estimates, by share sampled; beside it tags and true lengths."""
+    """Share of the practical optimum and error of the estimates, by share sampled; beside it tags and true lengths.
+
+    An error is the sum of all misses over the sum of all outputs, of the run's own sample and of four more.
+    """
     costs = costs_for(context, model, accelerator)
     cite_sources(context, main)
     density, ratio = TRACES[trace]
-    setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed)
+    tuning = Tuning(spread=spread, video=video_tokens)
+    setup = Setup(costs, main, density, ratio, size_of(context, requests, QUICK), context.seed, -1, tuning)
     pool, rates = made(setup).mix.pool, rates_of(context, accelerator)
     engine, best = rates.engine(costs), pool.tokens / limits(setup, rates).practical_s
     rows = []
@@ -86,11 +107,11 @@ def sampling(
         context.tell(f"{way}, {sampled:.2%} sampled")
         plan = USUAL._replace(way=way, sampled=sampled, known=known)
         run = served(setup, BLEND, plan, scan)
-        guess = planned(setup, plan)[0].output
+        errors = _errors(setup, plan)
         rate = run.throughput(pool, engine)
         rows.append(
             {"way": way, "sampled": sampled, "tokens_per_s": rate, "share": rate / best, "swaps": run.swaps,
-             "relative_error": float(np.abs(guess - pool.output).sum() / pool.output.sum())}
+             "relative_error": errors[0], "error_low": min(errors), "error_high": max(errors)}
         )  # fmt: skip
     table = pl.DataFrame(rows)
     subtree = dict(table.filter(pl.col("way") == SUBTREE).select("sampled", "tokens_per_s").iter_rows())
@@ -100,3 +121,13 @@ def sampling(
     if 0.01 in subtree and 1.0 in subtree:
         known_rows.append((RATIO, "", subtree[0.01] / subtree[1.0], "1"))
     return {"sampling": table, "headline": headline(known_rows)}
+
+
+def _errors(setup: Setup, plan: Plan) -> list[float]:
+    """How far the estimates of a plan are off, and those of other samples of the same size."""
+    pool, tree = made(setup).mix.pool, made(setup).tree
+    guesses = [planned(setup, plan)[0].output]
+    for number in range(1, SAMPLES if plan.way == SUBTREE else 1):
+        rng = random_of(setup.seed, f"sample {number}")
+        guesses.append(estimate(pool, tree, plan.way, plan.sampled, rng, known=plan.known).output)
+    return [float(np.abs(guess - pool.output).sum() / pool.output.sum()) for guess in guesses]

@@ -50,7 +50,6 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     panels=("order", "throughput"),
     say=_say,
     stochastic=True,
-    live=("compiled",),
 )
 def threshold(
     context: Context,

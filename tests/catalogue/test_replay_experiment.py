@@ -75,3 +75,11 @@ def test_the_figure_has_both_panels_and_the_sentence_counts():
     assert result.sentence.startswith("1 instance keeps both promises for ")
     assert len(result.figure().data) == 4
     assert len(result.figure("tpot").data) == 2
+
+
+def test_a_promise_far_from_the_times_is_among_the_ticks():
+    """Tokens come after 7 ms each; of an axis that ends at a promise of 0.1 s, ticks are spread over the whole."""
+    axis = run("analytic", tbt_s=0.1).figure().layout.xaxis2
+    assert 10 ** axis.range[0] < 0.0065 < 0.1 < 10 ** axis.range[1]
+    assert max(axis.tickvals) == 0.1
+    assert len(axis.tickvals) <= 5

@@ -26,8 +26,10 @@ def times(outcome: Outcome, panel: str | None = None) -> Canvas:
                 made.add(*curve(part.filter(pl.col("series") == name), "seconds", "share", name, palette), row=row)
             made.add(*(_turned(mark) for mark in published_marks(outcome, palette)), row=row)
             made.line(x=parameters[promise], row=row, color=GREY, dash="dot", width=1)
+            made.x(row, title="seconds").y(row, title="requests", range=[0, 1.02], tickformat=".0%")
+            low, high = made.extent("x", row) or (parameters[promise], parameters[promise])
             log_axis(
-                made.x(row, title="seconds").y(row, title="requests", range=[0, 1.02], tickformat=".0%"), "x", row=row
+                made, "x", row=row, span=(min(low, parameters[promise]) / 1.1, max(high, parameters[promise]) * 1.1)
             )
 
         return paint

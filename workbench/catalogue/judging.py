@@ -222,7 +222,8 @@ def _ordering(draft: Draft, ours: Ours, ordering: Ordering) -> Verdict:
             change = ", ".join(f"{name} = {value}" for name, value in assumption.change.items())
             columns = pick(Ours(draft.rerun(assumption.change)))
             means = [sum(column) / len(column) for column in columns if column]
-            order = "in the published order" if means == sorted(means) else "still in another order"
+            rising = all(a < b for a, b in itertools.pairwise(means))
+            order = "in the published order" if rising else "still in another order"
             moved = f"{_values(columns)}{_after(unit)}"
             why += f". Assumed here: {assumption.text}; with {change} the values are {moved}, {order}"
     return Verdict(ours=values, verdict=reading, reason=why, **common)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from workbench.catalogue.blitzscale.fig22 import WITH
+from workbench.catalogue.blitzscale.fig22 import WITH, WITHOUT
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import INK, Palette, figure, log_axis, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
@@ -139,13 +139,31 @@ def over_time(outcome: Outcome, palette: Palette, workload: str, *, legend: bool
     return paint
 
 
+def rate(outcome: Outcome, workload: str) -> Painter:
+    """Requests that came in each second of the first run."""
+
+    def paint(made: Canvas, row: int) -> None:
+        table = outcome.tables["over"].filter((pl.col("replication") == 0) & (pl.col("workload") == workload))
+        part = table.filter(pl.col("system") == table["system"][0])  # all systems serve the same requests
+        x, y = part["time_s"].to_list(), part["requests"].to_list()
+        line = {"color": INK, "width": 1.6, "shape": "hv"}
+        made.add(scatter(x, y, mode="lines", name="requests", line=line, showlegend=False), row=row)
+        made.x(row, title="seconds of the first run").y(row, title="requests/s", rangemode="tozero")
+
+    return paint
+
+
 def fig17(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """BlitzScale Figure 17: TTFT over time, latencies, starts and harm, by workload; the whole figure has TTFT only."""
+    """BlitzScale Figure 17: requests and TTFT over time, latencies, starts and harm, by workload.
+
+    The whole figure has requests and TTFT only.
+    """
     names = _names(outcome.tables["totals"])
     palette, alone, painters = Palette(names), panel is not None, {}
     for index, name in enumerate(outcome.parameters["workloads"]):
         first = index == 0 or alone
         painters |= {
+            f"rate {name}": (f"{name}: requests over time", rate(outcome, name)),
             f"time {name}": (f"{name}: TTFT over time", over_time(outcome, palette, name, legend=first)),
             f"ttft {name}": (f"{name}: TTFT", cdf(outcome, palette, "TTFT", name, legend=alone)),
             f"tbt {name}": (f"{name}: TBT", cdf(outcome, palette, "TBT", name, legend=alone)),
@@ -153,7 +171,7 @@ def fig17(outcome: Outcome, panel: str | None = None) -> Canvas:
             f"harm {name}": (f"{name}: who was harmed while instances started", harm(outcome, name)),
         }
     if not alone:
-        painters = {name: one for name, one in painters.items() if name.split(" ")[0] in ("time", "ttft")}
+        painters = {name: one for name, one in painters.items() if name.split(" ")[0] in ("rate", "time", "ttft")}
     return stack("TTFT and TBT on three workloads", painters, panel)
 
 
@@ -179,14 +197,14 @@ def fig20(outcome: Outcome, panel: str | None = None) -> Canvas:
 def fig22(outcome: Outcome, panel: str | None = None) -> Canvas:
     """BlitzScale Figure 22: share of the network that KV and weights use over the first run, by workload."""
     table = outcome.tables["use"].filter(pl.col("replication") == 0)
-    names = {"kv": "KV", "weights": "weights"}
+    names = {("kv", WITH): f"KV, {WITH}", ("weights", WITH): "weights", ("kv", WITHOUT): f"KV, {WITHOUT}"}
     palette = Palette(names.values())
 
     def use(workload: str, *, legend: bool) -> Painter:
         def paint(made: Canvas, row: int) -> None:
-            part = table.filter((pl.col("workload") == workload) & (pl.col("system") == WITH))
-            for kind, name in names.items():
-                one = part.filter(pl.col("kind") == kind)
+            part = table.filter(pl.col("workload") == workload)
+            for (kind, system), name in names.items():
+                one = part.filter((pl.col("kind") == kind) & (pl.col("system") == system))
                 x, y = one["time_s"].to_list(), (one["share"] * 100).to_list()
                 line = {**_line(palette, name), "shape": "hv"}
                 made.add(scatter(x, y, mode="lines", name=name, line=line, showlegend=legend), row=row)
@@ -195,7 +213,7 @@ def fig22(outcome: Outcome, panel: str | None = None) -> Canvas:
         return paint
 
     painters = {
-        name: (f"{name}, {WITH}", use(name, legend=index == 0 or panel is not None))
+        name: (name, use(name, legend=index == 0 or panel is not None))
         for index, name in enumerate(outcome.parameters["workloads"])
     }
     return stack("What the network carries", painters, panel)
@@ -237,6 +255,8 @@ def fig24(outcome: Outcome, panel: str | None = None) -> Canvas:
 def fig23(outcome: Outcome, _: str | None = None) -> Canvas:
     """BlitzScale Figure 23: seconds of a start, stacked, beside what was published."""
     table = outcome.tables["parts"]
+    how = pl.col("backend").replace_strict({"torch": ", real run", "recorded": ", recorded run"}, default="")
+    table = table.with_columns(pl.concat_str("system", how))
     palette, made = (
         Palette(table["part"].unique(maintain_order=True).to_list()),
         figure("What a start is made of", "", "s"),

@@ -142,8 +142,8 @@ Decode = Annotated[
     Par(
         "BlitzScale's instances that decode",
         choices=(SCALED_TOO, THERE),
-        source="scaled: by the rule of all systems; all there: as many as in a full provisioning, all the time, in place "
-        "of the paper's prompt instances that turn into decoding ones without a load (§5.4), which no engine here has",
+        source="scaled: by the rule of all systems; all there: as many as in a full provisioning, all the time, for "
+        "the paper's prompt instances that turn into decoding ones without a load (§5.4), which no engine here has",
     ),
 ]
 NOT_BURST = {BURST.name: "the paper's cut of BurstGPT is not published; a generated trace stands in where none is here"}

@@ -8,7 +8,7 @@ import polars as pl
 
 from workbench.catalogue.blitzscale.evaluating import (
     BLITZ,
-    CACHED,
+    FULL,
     PROMISES,
     RUNS,
     WORKLOADS,
@@ -26,8 +26,8 @@ from workbench.catalogue.spec import Match, experiment
 
 EXTRA = "mean extra network share used by scaling"
 KINDS = ("kv", "weights")
-WITH, WITHOUT = "scaling over the network", "scaling from host memory"
-NAMES = {BLITZ: WITH, CACHED: WITHOUT}
+WITH, WITHOUT = "with scaling", "without scaling"
+NAMES = {BLITZ: WITH, FULL: WITHOUT}
 
 
 def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
@@ -63,7 +63,7 @@ def fig22(
 ) -> dict[str, pl.DataFrame]:
     """Shares of all network cards together that KV and weights use, by second and on average.
 
-    With scaling over the network: BlitzScale. Without: the same rule, weights from the hosts' own memory (AllCache).
+    With scaling over the network: BlitzScale. Without: all instances of a full provisioning, all the time.
     """
     served = swept(context, workloads, tuple(NAMES), load, largest_by, window_s)
     shares = [{"workload": one.workload.name, "system": NAMES[one.system], **weight_shares(one)} for one in served]

@@ -26,7 +26,7 @@ def told(served: Sequence[Served]) -> dict[str, pl.DataFrame]:
       of TBT of requests that ran already while an instance was started, and of all others.
     - cdf: quantiles of TTFT and TBT.
     - gpus: mean GPUs held over time.
-    - over: mean TTFT and mean TBT of the requests that came in each second.
+    - over: how many requests came in each second, their mean TTFT and mean TBT.
     """
     totals, cdf, gpus, over = [], [], [], []
     for one in served:
@@ -139,10 +139,13 @@ def _by_second(one: Served) -> pl.DataFrame:
         time_s=(pl.col("arrival_s") - pl.col("arrival_s").min()).floor(),
         ttft=pl.col("first_token_s") - pl.col("arrival_s"),
     )
+    seconds = pl.DataFrame({"time_s": np.arange(float(table["time_s"].max()) + 1)})
+    found = table.group_by("time_s").agg(
+        pl.len().alias("requests"), TTFT=pl.col("ttft").mean(), TBT=pl.col("tbt_mean_s").fill_nan(None).mean()
+    )
     return (
-        table.group_by("time_s")
-        .agg(pl.len().alias("requests"), TTFT=pl.col("ttft").mean(), TBT=pl.col("tbt_mean_s").fill_nan(None).mean())
-        .sort("time_s")
+        seconds.join(found, on="time_s", how="left", maintain_order="left")
+        .with_columns(pl.col("requests").fill_null(0))
         .select(
             pl.lit(one.workload.name).alias("workload"),
             pl.lit(one.system).alias("system"),

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from workbench.catalogue.blendserve import fig3, fig7, fig9, fig10
+from workbench.catalogue.blendserve import fig3, fig7, fig9
 from workbench.catalogue.blendserve.jobs import BLEND, NF_BALANCE, NF_DFS, OPTIMAL, TRACES, VLLM
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, INK, WORDS, Palette, figure, log_axis, published_marks
@@ -148,7 +148,7 @@ def _line(part: pl.DataFrame, x: str, y: str, name: str, palette: Palette, label
 
 
 def steps(outcome: Outcome, panel: str | None = None) -> Canvas:
-    """Figure 10: compute and memory time of the steps, a panel for each order."""
+    """Figure 10: compute and memory time of the steps as ribbons, a panel for each order, the flattest last."""
     switch = outcome.tables["switch"]
     if (table := outcome.tables.get("steps")) is None:
         made = figure("The order down the tree turns from compute to memory", "", "step")
@@ -162,7 +162,7 @@ def steps(outcome: Outcome, panel: str | None = None) -> Canvas:
             part = table.filter(pl.col("system") == system)
             for kind in ("compute", "memory"):
                 trace = _line(part, "step", f"{kind}_s", kind, palette)
-                made.add({**trace, "showlegend": row == 1}, row=row)
+                made.add({**trace, "fill": "tozeroy", "showlegend": row == 1}, row=row)
             if system == NF_DFS:
                 for (backend,), found in switch.group_by("backend", maintain_order=True):
                     dash = "dot" if backend == "analytic" else "dash"
@@ -171,7 +171,7 @@ def steps(outcome: Outcome, panel: str | None = None) -> Canvas:
 
         return paint
 
-    painters = {system: (system, painter(system)) for system in fig10.SYSTEMS}
+    painters = {system: (system, painter(system)) for system in (NF_DFS, NF_BALANCE, BLEND)}
     return stack(f"Compute and memory time of the steps, {outcome.parameters['trace']}", painters, panel)
 
 

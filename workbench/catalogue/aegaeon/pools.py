@@ -72,8 +72,10 @@ def steps_on(accelerator: Accelerator) -> str:
     return "aegaeon"
 
 
-def models_on(context: Context, count: int, cluster: str, variant: str = "paper") -> dict[str, PoolModel]:
-    """The market's models on a cluster's accelerators."""
+def models_on(
+    context: Context, count: int, cluster: str, variant: str = "paper", only: str = ""
+) -> dict[str, PoolModel]:
+    """The market's models on a cluster's accelerators; all alike where `only` names one of the mix."""
     accelerator = context.cluster(cluster).accelerator
     made = market_models(count, accelerator, variant, steps_on(accelerator))
     for model in {model.name: model for model in made.values()}.values():
@@ -81,6 +83,9 @@ def models_on(context: Context, count: int, cluster: str, variant: str = "paper"
             f"{model.name}, weights", model.weight_bytes, "bytes", "computed", facts().variants[variant].source
         )
         context.cite(f"{model.name}, decode step of one", model.decode[0], "s", "fitted", model.source)
+    if only:
+        one = next(model for model in made.values() if model.name == only)
+        return dict.fromkeys(made, one)
     return made
 
 
@@ -96,6 +101,7 @@ def serve(
     generator: str = "artifact",
     prompt_factor: float = 1.0,
     output_factor: float = 1.0,
+    only: str = "",
     lead: int | None = None,
     **changes: Any,
 ) -> PoolRun:
@@ -105,7 +111,7 @@ def serve(
         context: its backend runs the pool, its seed draws the requests: those of a model stay the same when models are
             added, and are the same for every system.
         count, rate_per_s, duration_s, generator, prompt_factor, output_factor: see `market_trace`.
-        cluster, variant: see `pooling_on`. system: a key of `SYSTEMS`.
+        cluster, variant: see `pooling_on`. system: a key of `SYSTEMS`. only: see `models_on`.
         lead: prefill instances; the others of the cluster decode. changes: fields of `Pooling`.
     """
     context.check()
@@ -116,7 +122,7 @@ def serve(
         count, rate_per_s, duration_s, generator=generator, prompt_factor=prompt_factor, output_factor=output_factor,
         seed=context.seed,
     )  # fmt: skip
-    models = models_on(context, count, cluster, variant)
+    models = models_on(context, count, cluster, variant, only)
     pooling = pooling_on(hosts, variant, system=SYSTEMS[system], **changes)
     return pooled(pooling, models, trace, backend=simulate if context.backend == "simpy" else None)
 

@@ -141,6 +141,25 @@ def _number(value: Any, name: str, right: Callable[[float], bool], remedy: str) 
     return number
 
 
+def given_path(value: str | Path, name: str) -> Path:
+    """The path of a file or folder that a user gave as text or `Path`; else an `InputError` that names it."""
+    if not isinstance(value, str | Path) or "\0" in str(value):
+        raise InputError(f"is {shown(value)}, which is not a path", "give that of a file or folder", field=name)
+    return Path(value)
+
+
+def check_watching(progress: Any, stop: Any = None) -> None:
+    """What a user gave to watch long work: a function that is told how far it is, an event that ends it, or None.
+
+    Raises:
+        InputError: it cannot be called, or cannot be set.
+    """
+    if progress is not None and not callable(progress):
+        raise InputError(f"is {shown(progress)}", "give a function, or leave it out", field="progress")
+    if stop is not None and not callable(getattr(stop, "is_set", None)):
+        raise InputError(f"is {shown(stop)}", "give a threading.Event, or leave it out", field="stop")
+
+
 def shown(value: Any) -> str:
     """A value as it can stand in a sentence: on one line, and not too long.
 

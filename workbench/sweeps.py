@@ -32,7 +32,7 @@ import polars as pl
 from workbench.errors import UserError, WorkbenchError
 from workbench.jit import source_key, sources
 from workbench.paths import cache_folder, make_folder, room_in
-from workbench.records import shown
+from workbench.records import check_watching, given_path, shown
 from workbench.results import parquet
 
 Tables = dict[str, pl.DataFrame]
@@ -131,7 +131,8 @@ def run_tasks(
         raise UserError(
             f"A sweep takes a concurrent.futures executor or a Dask client, got a {type(executor).__name__}."
         )
-    store = make_folder(Path(folder) if folder is not None else cache_folder() / "sweeps")
+    check_watching(progress, stop)
+    store = make_folder(given_path(folder, "folder") if folder is not None else cache_folder() / "sweeps")
     places = [_place(store, key_of(task)) for task in tasks]
     found = {index: Finished(place, True) for index, place in enumerate(places) if _is_whole(place)}
     kept = len(found)

@@ -11,6 +11,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import find
 from workbench.errors import UserError
 from workbench.paths import gallery_folder, write_atomic
+from workbench.records import given_path
 from workbench.results import READINGS, Verdict
 
 VERDICTS, AGREEMENT = "verdicts.csv", "agreement.csv"
@@ -90,7 +91,7 @@ def read_findings(folder: str | Path | None = None) -> tuple[pl.DataFrame, pl.Da
     Raises:
         UserError: a file is not there, or holds no such table.
     """
-    place = gallery_folder() if folder is None else Path(folder).expanduser()
+    place = gallery_folder() if folder is None else given_path(folder, "folder").expanduser()
     return _read(place / VERDICTS, _VERDICT_COLUMNS), _read(place / AGREEMENT, _AGREEMENT_COLUMNS)
 
 

@@ -21,7 +21,7 @@ from workbench.catalogue.published import published, read_points
 from workbench.catalogue.recorded import recording
 from workbench.catalogue.spec import BACKENDS, Spec
 from workbench.errors import MissingData, MissingExtra, UnknownName, UserError
-from workbench.records import Source
+from workbench.records import Source, check_watching
 
 VERSIONED = ("workbench-llm", "numpy", "numba", "polars", "simpy", "torch")
 
@@ -50,6 +50,7 @@ def run(
         points: a CSV file of the reader's own published points, overlaid and judged too.
         stop, progress: a Stop button's event and a function that is told how far the work is.
     """
+    check_watching(progress, stop)
     chosen = chosen_backends(spec, backends)
     parameters = spec.bind(given)
     seeds = replication_seeds(spec, seed, replications)

@@ -11,7 +11,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import plain
 from workbench.errors import InputError, UserError
 from workbench.paths import aside, folder_atomic
-from workbench.records import Record
+from workbench.records import Record, given_path
 from workbench.results import parquet
 
 FORMAT = "workbench.result/1"
@@ -23,7 +23,7 @@ def save(outcome: Outcome, path: str | Path) -> Path:
     Raises:
         UserError: something that is not a saved run stands at that path already, or nothing can be written there.
     """
-    path = _path(path)
+    path = given_path(path, "path")
     if path.exists() and not (path / "result.json").is_file():
         raise UserError(f"{path} exists and is not a saved result; choose another folder.")
     with folder_atomic(path) as beside:
@@ -49,7 +49,7 @@ def load(path: str | Path) -> Outcome:
     Raises:
         InputError: the folder is not a saved run, or a part of it is missing or broken.
     """
-    path = _path(path)
+    path = given_path(path, "path")
     facts_file = path / "result.json"
     if not facts_file.is_file():
         if (earlier := aside(path)).is_dir():
@@ -79,9 +79,3 @@ def load(path: str | Path) -> Outcome:
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _path(path: Any) -> Path:
-    if not isinstance(path, str | Path):
-        raise UserError(f"{path!r} is not a path; give that of a folder.")
-    return Path(path)

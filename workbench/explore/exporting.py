@@ -24,6 +24,7 @@ from workbench.figures import sketch
 from workbench.figures.base import BUTTONS, TEMPLATE
 from workbench.figures.text import below_html, escape
 from workbench.paths import figures_folder, write_atomic
+from workbench.records import check_watching, given_path
 
 LIMIT_BYTES = 6_000_000
 """A page is never larger."""
@@ -52,7 +53,8 @@ def export_page(
     but reads that of its folder, where all pages share one.
     """
     name = entry.id.replace("/", "-")
-    file = Path(path) if path else figures_folder() / f"{name}-explorer.html"
+    check_watching(progress)
+    file = given_path(path, "path") if path is not None else figures_folder() / f"{name}-explorer.html"
     values = entry.bind(parameters)
     moving = sliders_of(entry, values, sliders)
     combinations = list(itertools.product(*(slider.values for slider in moving)))
@@ -64,7 +66,7 @@ def export_page(
     positions: list[dict[str, Any]] = []
     refused: list[UserError] = []
     for number, combination in enumerate(combinations, start=1):
-        if progress:
+        if progress is not None:
             progress(f"position {number} of {len(combinations)}")
         given = {**parameters, **dict(zip((slider.name for slider in moving), combination, strict=True))}
         try:

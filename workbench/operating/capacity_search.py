@@ -5,19 +5,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.operating.choices import counted, find_system
+from workbench.operating.choices import counted, find_system, promised
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.run_handle import Run
 from workbench.operating.simulating import resolved, run_of
 from workbench.operating.system_record import System
 from workbench.profiles import SLO
-from workbench.profiles import slo as find_slo
 from workbench.queueing.statistics import batch_means, replication_seeds, student_interval
-from workbench.records import Record, positive
+from workbench.records import Record, check_watching, positive, share
+from workbench.workloads.generators.streams import root_of
 
 BATCHES = 20
 WIDEST = 2.0**24
@@ -95,13 +94,14 @@ def capacity(
     Raises:
         UserError: a promise that is kept at no load or at any, a trace too short for an interval.
     """
-    slo = find_slo(slo) if isinstance(slo, str) else slo
-    for value, name, low, high in ((attainment, "attainment", 0, 1), (warm_up, "warm_up", -1, 1)):
-        if not low < value < high or (name == "warm_up" and value < 0):
+    slo = promised(slo)
+    check_watching(progress)
+    for value, name in ((attainment, "attainment"), (warm_up, "warm_up")):
+        if share(value, name) == 1 or (name == "attainment" and value == 0):
             raise InputError(f"is {value}", "give a share between 0 and 1", field=name)
     positive(precision, "precision")
     drawn = callable(trace)
-    children = replication_seeds(seed, replications) if drawn else [np.random.SeedSequence(seed)]
+    children = replication_seeds(seed, replications) if drawn else [root_of(seed)]
     if drawn and len(children) < 2:
         raise InputError("is 1, which gives no interval", "give 2 or more", field="replications")
     loads = []

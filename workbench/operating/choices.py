@@ -6,11 +6,13 @@ from typing import Any
 import polars as pl
 
 from workbench.chains.policy import CHOOSES
-from workbench.errors import UnknownName, UserError
+from workbench.errors import InputError, UnknownName, UserError
 from workbench.operating.pool_systems import ADMISSION, POOL_SYSTEMS, PoolSystem, is_pool, pool_rows, pool_system
 from workbench.operating.scaling_rule import RULES
 from workbench.operating.scaling_systems import SCALING_SYSTEMS
 from workbench.operating.system_record import CHOICES, System
+from workbench.profiles import SLO
+from workbench.profiles import slo as find_slo
 from workbench.records import shown
 from workbench.serving import ROUTES
 from workbench.serving.policy.scalers import PARAMETERS, SCALERS
@@ -55,6 +57,19 @@ MEANT = {"serverlessllm": "serverlessllm@blitzscale"}
 
 NOT_BUILT = ("chains", "blendserve")
 """Names of systems that are described and not built; `@` and a variant may follow."""
+
+
+def promised(slo: SLO | str) -> SLO:
+    """A promise by its preset's name, or the record itself.
+
+    Raises:
+        InputError: it is neither. UnknownName: no such preset.
+    """
+    if isinstance(slo, str):
+        return find_slo(slo)
+    if not isinstance(slo, SLO):
+        raise InputError(f"is {shown(slo)}", "make one with wb.slo(...)", field="slo")
+    return slo
 
 
 def find_system(system: str | System) -> System:

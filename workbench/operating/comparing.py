@@ -7,10 +7,12 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import InputError
+from workbench.operating.choices import promised
+from workbench.operating.pool_run import PooledRun
 from workbench.operating.run_handle import Run
 from workbench.profiles import SLO
 from workbench.queueing.statistics import Interval, batch_means, student_interval
-from workbench.records import Record
+from workbench.records import Record, shown
 from workbench.serving.model.lowered import DONE
 
 BATCHES = 20
@@ -56,9 +58,13 @@ def compare(run_a: Run | Sequence[Run], run_b: Run | Sequence[Run], slo: SLO | N
     first, second = (list(runs) if isinstance(runs, Sequence) else [runs] for runs in (run_a, run_b))
     if len(first) != len(second) or not first:
         raise InputError(f"are {len(first)} and {len(second)} runs", "give equally many", field="run_a, run_b")
+    for name, runs in (("run_a", first), ("run_b", second)):
+        for run in runs:
+            if not isinstance(run, Run | PooledRun):
+                raise InputError(f"is {shown(run)}", "give what wb.simulate returned", field=name)
     for one, other in zip(first, second, strict=True):
         _same_requests(one, other)
-    slo = slo or first[0].slo or second[0].slo
+    slo = (first[0].slo or second[0].slo) if slo is None else promised(slo)
     rows = [
         _row(name, [(of(a), of(b)) for a, b in zip(first, second, strict=True)]) for name, of in _measures(slo).items()
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from workbench.errors import InputError
-from workbench.operating.choices import counted, find_system, listed
+from workbench.operating.choices import counted, find_system, listed, promised
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.scaling_rule import rule_of
 from workbench.operating.simulating import MODELS, models_of
@@ -16,8 +16,7 @@ from workbench.operating.size_search import BINDS, Search, Try
 from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment
 from workbench.profiles import cluster as find_cluster
-from workbench.profiles import slo as find_slo
-from workbench.records import Record
+from workbench.records import Record, check_watching, share, shown
 
 
 class Plan(Record):
@@ -81,9 +80,16 @@ def plan(
     Raises:
         UserError: nothing that was to be tried can hold the model, with the arithmetic.
     """
-    cluster, slo = find_cluster(cluster), find_slo(slo) if isinstance(slo, str) else slo
-    if not 0 < attainment <= 1:
+    cluster, slo = find_cluster(cluster), promised(slo)
+    check_watching(progress)
+    if share(attainment, "attainment") == 0:
         raise InputError(f"is {attainment}", "give a share above 0, at most 1", field="attainment")
+    if isinstance(systems, str) or not isinstance(systems, Sequence):
+        raise InputError(f"is {shown(systems)}", "give a list of systems", field="systems")
+    if deployments is not None:
+        given = isinstance(deployments, Sequence) and all(isinstance(one, Deployment) for one in deployments)
+        if not given or not deployments:
+            raise InputError(f"is {shown(deployments)}", "give a list of wb.deployment(...)", field="deployments")
     table = request_table(trace)
     if not table.height:
         raise InputError("holds no requests", "give a trace with requests", field="trace")

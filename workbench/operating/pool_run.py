@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from workbench.errors import InputError
-from workbench.operating.choices import counted
+from workbench.operating.choices import counted, promised
 from workbench.operating.pool_systems import PoolSystem
 from workbench.operating.pool_tables import allocation, found_metrics, iterations_and_segments, timeline, transfers
 from workbench.operating.requests import replayable
@@ -18,8 +17,9 @@ from workbench.paths import write_atomic
 from workbench.pooling import Pooling
 from workbench.pooling.model import PoolRun
 from workbench.profiles import SLO, Cluster, Deployment, Model
-from workbench.records import Record
+from workbench.records import Record, given_path
 from workbench.serving.model.promises import kept_shares
+from workbench.serving.model.run import chosen_requests
 from workbench.workloads import Trace
 
 SHOWN = ("done", "rejected", "failed", "inside", "requests_per_s", "ttft_mean_s", "ttft_p99_s", "tpot_mean_s",
@@ -131,10 +131,7 @@ class PooledRun(Record):
         )
         if request_ids is None:
             return table
-        chosen = ids.is_in(list(request_ids))
-        if (missing := len(set(request_ids)) - int(chosen.sum())) > 0:
-            raise InputError(f"has {missing} ids that the run does not", "choose from requests", field="request_ids")
-        return table.filter(pl.col("request_id").is_in(list(request_ids)))
+        return table.filter(pl.Series(chosen_requests(ids, request_ids)[request]))
 
     def metrics(self, slo: SLO | None = None) -> dict[str, float]:
         """Counts, latencies, rates and GPU time as of any run, and of a pool: switches, their share of the GPUs' time,
@@ -144,7 +141,7 @@ class PooledRun(Record):
         Parameters:
             slo: the promise; that of the run when None. Another one needs no other run.
         """
-        return found_metrics(self.served, slo or self.slo, self.deployment.tp)
+        return found_metrics(self.served, self.slo if slo is None else promised(slo), self.deployment.tp)
 
     def kept(self, slo: SLO) -> tuple[np.ndarray, np.ndarray]:
         """How far a promise was kept for each request by its own definition, and how much the request counts:
@@ -170,7 +167,9 @@ class PooledRun(Record):
                  "ts": round(row["start_s"] * 1e6, 3), "dur": round((row["end_s"] - row["start_s"]) * 1e6, 3)}
                 for row in table.iter_rows(named=True)
             ]  # fmt: skip
-        return write_atomic(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, allow_nan=False))
+        return write_atomic(
+            given_path(path, "path"), json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, allow_nan=False)
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a folder of Parquet and JSON, whole or not at all; `wb.load` reads it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from workbench.operating.choices import counted
+from workbench.operating.choices import counted, promised
 from workbench.operating.growing import prompt_rate
 from workbench.operating.harm import gaps_around_scale_outs
 from workbench.operating.moving import bandwidth_share, weight_links, weight_transfers
@@ -18,7 +18,7 @@ from workbench.operating.system_record import System
 from workbench.operating.tracing_events import chrome_events
 from workbench.paths import write_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model
-from workbench.records import Record
+from workbench.records import Record, given_path
 from workbench.serving import Run as Served
 from workbench.serving import Scenario, metrics
 from workbench.workloads import Trace
@@ -130,7 +130,7 @@ class Run(Record):
         Parameters:
             slo: the promise; that of the run when None. Another one needs no other run.
         """
-        slo = slo or self.slo
+        slo = self.slo if slo is None else promised(slo)
         found = metrics(self.served, slo)
         found["inside"] = found["arrived"] - found["done"] - found["rejected"]
         found["peak_gpus"] = self.peak_gpus
@@ -180,7 +180,7 @@ class Run(Record):
 
     def chrome_trace(self, path: str | Path) -> Path:
         """Write the run for chrome://tracing or Perfetto: each request's waiting, prompt and decoding by instance."""
-        return write_atomic(path, chrome_events(self.served, self.scenario.instance_models))
+        return write_atomic(given_path(path, "path"), chrome_events(self.served, self.scenario.instance_models))
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a folder of Parquet and JSON, whole or not at all; `wb.load` reads it."""

@@ -15,6 +15,7 @@ from workbench.operating.run_handle import Run
 from workbench.operating.system_record import System
 from workbench.paths import folder_atomic
 from workbench.profiles import SLO, Cluster, Deployment, Model
+from workbench.records import given_path
 from workbench.results import parquet
 from workbench.serving import Run as Served
 from workbench.serving import Scenario
@@ -52,7 +53,7 @@ def write_run(
     Raises:
         UserError: as `save`.
     """
-    path = Path(path)
+    path = given_path(path, "path")
     if path.exists() and not is_saved_run(path):
         raise UserError(f"{path} exists and is not a saved run; choose another folder.")
     arrays: dict[str, np.ndarray] = {}

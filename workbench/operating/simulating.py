@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.errors import InputError, UnknownName, UserError
-from workbench.operating.choices import MEANT, SYSTEMS, find_system, listed
+from workbench.operating.choices import MEANT, SYSTEMS, find_system, listed, promised
 from workbench.operating.deciding import decisions
 from workbench.operating.layout import Layout, lay_out
 from workbench.operating.own_dispatch import simulate_asking
@@ -23,7 +23,6 @@ from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.profiles import cluster as find_cluster
 from workbench.profiles import model as find_model
-from workbench.profiles import slo as find_slo
 from workbench.records import shown, whole
 from workbench.serving import Failure, LinkFailure, Scenario, StepForm, Update, serve
 from workbench.workloads.generators.streams import Seed
@@ -172,11 +171,10 @@ def _sound(
     deployment: Any, slo: Any, policies: Any, kv_tokens: Any, until_s: Any, **lists: Any
 ) -> tuple[Deployment, SLO | None]:
     """The deployment and the promise, looked up; they and the other settings refused where they are of no use."""
-    slo = find_slo(slo) if isinstance(slo, str) else slo
+    slo = None if slo is None else promised(slo)
     deployment = Deployment() if deployment is None else deployment
-    for value, kind, maker in ((deployment, Deployment, "deployment"), (slo, SLO | None, "slo")):
-        if not isinstance(value, kind):
-            raise InputError(f"is {shown(value)}", f"make one with wb.{maker}(...)", field=maker)
+    if not isinstance(deployment, Deployment):
+        raise InputError(f"is {shown(deployment)}", "make one with wb.deployment(...)", field="deployment")
     if not isinstance(policies, Mapping | None):
         raise InputError(f"is {shown(policies)}", "give decision -> policy, as in {'dispatch': 'x'}", field="policies")
     if kv_tokens is not None:

@@ -205,7 +205,7 @@ class System(Asked):
                 raise InputError("was made the artifact's before", "take the system by name again", field="variant")
             changes = {**self.artifact, **changes} if wanted == "artifact" else changes
         told = dict(self.sources) | {field: "given in code" for field in changes if field in CHOICES}
-        if wanted != self.variant:
+        if wanted == "artifact" != self.variant:
             told |= {
                 field: f"{self.name}'s artifact" for field in self.artifact if changes[field] == self.artifact[field]
             }

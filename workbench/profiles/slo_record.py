@@ -83,6 +83,6 @@ def slo(
     path = facts_folder() / "slos.toml"
     tables = read_toml(path)
     sources = tables.get("sources", {})
-    if preset not in tables or preset == "sources":
+    if not isinstance(preset, str) or preset not in tables or preset == "sources":
         raise UnknownName("SLO preset", preset, tables.keys() - {"sources"})
     return build(SLO, {"name": preset, **tables[preset], **given}, file=path, sources=sources)

@@ -8,6 +8,7 @@ import polars as pl
 
 from workbench.errors import InputError, UnknownName, UserError
 from workbench.profiles.checking import build
+from workbench.records import given_path
 from workbench.workloads.facts import TraceFacts, all_facts, facts_by_sha256
 from workbench.workloads.finding import find, located
 from workbench.workloads.handle import Trace
@@ -73,6 +74,7 @@ def trace(
     options = build(ReadOptions, {name: given[name] for name in ReadOptions.model_fields})
     if isinstance(name_or_path, pl.DataFrame):
         return read_table(name_or_path, options)
+    path = given_path(name_or_path, "name_or_path").expanduser()
     known = all_facts()
     name = str(name_or_path)
     if isinstance(name_or_path, str):
@@ -80,7 +82,6 @@ def trace(
             return _named(known[name], options)
         if like := next((facts for facts in known.values() if facts.stand_in and facts.stand_in.name == name), None):
             return _stand_in(like, options)
-    path = Path(name_or_path).expanduser()
     if path.is_file() or isinstance(name_or_path, Path) or "/" in name or path.suffix:
         return _of_file(path, options)
     recipes = [facts.stand_in.name for facts in known.values() if facts.stand_in]

@@ -1,6 +1,6 @@
 """What became of a run, as tables: requests, iterations, segments, timeline; token times and promises on request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -8,7 +8,7 @@ import polars as pl
 
 from workbench.errors import InputError
 from workbench.profiles.slo_record import SLO
-from workbench.records import Record
+from workbench.records import Record, shown
 from workbench.serving.kernels.gaps import fill_gaps, fill_token_times
 from workbench.serving.model.allocating import allocation
 from workbench.serving.model.engine import run_compiled
@@ -20,6 +20,23 @@ from workbench.serving.model.scenario import Scenario, lower
 from workbench.serving.model.telling_apart import require_apart
 from workbench.workloads.generators.streams import Seed
 from workbench.workloads.handle import Trace
+
+
+def chosen_requests(ids: pl.Series, wanted: Iterable) -> np.ndarray:
+    """Which of a run's requests are wanted, bool[n], by their ids.
+
+    Raises:
+        InputError: no list of ids, or one that the run does not have.
+    """
+    try:
+        series = pl.Series([] if isinstance(wanted, str) else list(wanted), dtype=ids.dtype, strict=True)
+        chosen = ids.is_in(series.implode()).to_numpy()
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        raise InputError(f"is {shown(wanted)}", "give a list of ids from requests", field="request_ids") from None
+    if (missing := series.n_unique() - int(chosen.sum())) > 0:
+        raise InputError(f"has {missing} ids that the run does not", "choose from requests", field="request_ids")
+    return chosen
+
 
 STATUS = {INSIDE: "inside", DONE: "done", REJECTED: "rejected"}
 
@@ -162,12 +179,7 @@ class Run(Record):
         """
         rows, wanted = self.outcome.segments, np.arange(len(self.asked))
         if request_ids is not None:
-            chosen = self._ids.is_in(list(request_ids))
-            if (missing := len(set(request_ids)) - int(chosen.sum())) > 0:
-                raise InputError(
-                    f"has {missing} ids that the run does not", "choose from requests", field="request_ids"
-                )
-            wanted = np.flatnonzero(chosen.to_numpy())
+            wanted = np.flatnonzero(chosen_requests(self._ids, request_ids))
             rows = rows[np.isin(rows[:, 0], wanted)]
         at, tokens_s = self._expanded(rows)
         count = self.outcome.made[wanted]

@@ -1,6 +1,8 @@
 """Table 1: nine MIG slices with LLaMA-2-7B under the Azure trace, with and without jobs slowing each other down."""
 
+import itertools
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import polars as pl
 
 from workbench.catalogue.chains import overall, testbed
 from workbench.catalogue.chains.common import Draws, mean_of
+from workbench.catalogue.chains.spanning import spanned
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.judging import Draft, Ours
@@ -62,10 +65,7 @@ OUR_METRICS = {"mean response": "response mean", "P95 response": "response P95",
 NOMINAL, SLOWED = tuple(OURS)[:2]
 FEW_FLOP = "contention, F=.405, 120/80 TFLOPS, 5 draws"
 MODELLED = {
-    (text, system): f"{text}, {system}{', c=35' if system == PROPOSED else ''}".replace(
-        "Proposed, c=35", "Proposed c=35"
-    )
-    + ", our model"
+    (text, system): f"{text}, {system}{' c=35' if system == PROPOSED else ''}, our model"
     for text in OUR_METRICS
     for system in (WHOLE, PROPOSED)
 }
@@ -74,6 +74,7 @@ LEVEL = (
     "its level cannot be held against ours: which FLOP count, which rates of the slices and how long requests were "
     "clipped is not stated, and each moves it by half or more (see the rows named our model)"
 )
+QUICK_DRAWS = 2
 ORDER = "order of the mean responses (PETALS, JFFC only, Proposed) [acceptance: falling]"
 MEAN_TOKENS = (2048.0, 28.0)
 """Tokens in and out on average, as the paper gives them."""
@@ -205,7 +206,7 @@ _CONTENTION = Assumption("jobs slow each other down on a server, as PETALS does 
             "BPRR below PETALS", tuple(f"mean response of {name}" for name in (BPRR, PETALS)), assumptions=(_BOOK,)
         ),
     ),
-    judges=(_percentages, _reversed),
+    judges=(_percentages, _reversed, partial(spanned, systems=SYSTEMS, metrics=tuple(METRICS), assumption=_CONTENTION)),
     agrees=(
         Agree("mean seconds of the same requests", "twins", ("system", "metric"), "seconds",
               {("compiled", "simpy"): (-1e-9, 1e-9)}),
@@ -243,6 +244,7 @@ def tab1(
 ) -> dict[str, pl.DataFrame]:  # fmt: skip
     """Seconds of response, wait and service by system, averaged over draws of sites; no warm-up, as in the paper."""
     jobs = testbed.jobs_of(context, trace, requests)
+    draws = draws if context.mode == "full" else min(draws, QUICK_DRAWS)
     seen = (cluster, model, slices, work, reserved, expected)
     twins = _metrics(context, *seen, jobs.first(min(requests, 200)), 1, contention)
     table = twins if context.backend == "simpy" else _metrics(context, *seen, jobs, draws, contention)
@@ -251,8 +253,8 @@ def tab1(
     if context.backend == "compiled":
         tables["paths"] = _paths(context, *seen, jobs, contention)
         if (reserved, requests) == (35, testbed.REQUESTS):
-            modelled = _modelled(context, cluster, model, jobs, draws)
-            known += modelled
+            known += _modelled(context, cluster, model, jobs, draws)
+            tables["spans"] = _spans(context, cluster, model, reserved, expected, jobs, draws, contention)
         known += _facts(context, cluster, model, jobs)
     return {**tables, "headline": headline(known)}
 
@@ -348,6 +350,19 @@ def _modelled(context: Context, cluster, model, jobs: JobList, most: int) -> lis
         known += [(MODELLED[key], x, mean_of(found), "s") for key, found in values.items()]
         known.append((BETTER, x, sum(better) / len(better), "1"))
     return known
+
+
+def _spans(
+    context, cluster, model, reserved: int, expected: float, jobs: JobList, draws: int, contention: bool
+) -> pl.DataFrame:
+    """Mean metrics of all systems with every FLOP count of a block and rate of the slices that sources have."""
+    parts = []
+    for slices, work in itertools.product(testbed.SLICES, testbed.WORK):
+        seen = (cluster, model, slices, work, reserved, expected)
+        each = _metrics(context, *seen, jobs, min(draws, QUICK_DRAWS), contention)
+        means = each.group_by("system", "metric", maintain_order=True).agg(pl.col("seconds").mean())
+        parts.append(means.with_columns(slices=pl.lit(slices), work=pl.lit(work)))
+    return pl.concat(parts)
 
 
 def _facts(context: Context, cluster, model, jobs: JobList) -> list[tuple[str, object, float, str]]:

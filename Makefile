@@ -29,6 +29,7 @@ gallery: .venv/.lab
 	$(BIN)/workbench reproduce all --full --gallery --out figures
 
 test: .venv/.dev
+	@date +%s >.venv/test-begun
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
@@ -38,9 +39,10 @@ test: .venv/.dev
 	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -n 2 --dist loadfile \
 		-m "not real and not notebook and not ui" $(TORCHLESS)
 	$(BIN)/python -m pytest -q -m quiet $(QUIET)
+	@echo $$(($$(date +%s) - $$(cat .venv/test-begun))) >.venv/test-seconds
 
 benchmark: .venv/.dev
-	$(BIN)/python -m pytest -q -s tests/benchmarks
+	$(BIN)/python -m pytest -q -s tests/benchmarks --budgets figures/BUDGETS.md
 
 # torch comes from the CPU index on a user's machine, unless the pin already resolves without any index; without torch
 # everything but the real runs works, and those say so. Another version than the pin does not count as torch: pip would

@@ -1,23 +1,11 @@
 """Prints how fast chains are formed, bounded and run; run with `pytest -s tests/benchmarks`."""
 
-import statistics
-import time
-
 import numpy as np
+from timing import median_s
 
 from workbench.chains import Fleet, bounds, chains_with, compose, dispatch_path, draw_jobs, tune
 from workbench.chains.simulated import simulate_dispatch
 from workbench.queueing import Exponential
-
-
-def median_s(call, repeats=5):
-    call()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
 
 
 def hundred():

@@ -1,23 +1,10 @@
 """Prints how fast pools run; run with `pytest -s tests/benchmarks`."""
 
-import statistics
-import time
-from collections.abc import Callable
-
 import pytest
+from timing import median_s
 
 from workbench.pooling import market_models, market_trace, pooled, pooling_on
 from workbench.pooling.simulated import simulate
-
-
-def median_s(call: Callable[[], object], repeats: int = 7) -> float:
-    call()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
 
 
 @pytest.mark.parametrize("system", ["aegaeon", "serverlessllm@aegaeon", "serverlessllm-plus", "muxserve"])

@@ -6,6 +6,7 @@ import time
 import ciw
 import numpy as np
 import pytest
+from timing import median_s
 
 from workbench.queueing import (
     Exponential,
@@ -28,16 +29,6 @@ from workbench.queueing.statistics import student_interval
 
 ONE = Exponential(mean_s=1.0)
 POISSON = Exponential(mean_s=1 / 2.4)
-
-
-def median_s(call, repeats=5):
-    call()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
 
 
 def ciw_waits(horizon_s, seed):

@@ -25,6 +25,7 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+from timing import median_s
 
 from workbench.serving.kernels.serving import serve as serve_arrays
 from workbench.serving.model import Group, Lowered, Requests, Scenario, StepForm, engine_named, lower, run_compiled
@@ -60,17 +61,7 @@ def event_loop(lowered: Lowered):
     return serve_arrays(*lowered[:7], models=1)
 
 
-def median_s(call, repeats=7):
-    call()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
-
-
-def test_w2():
+def test_w2(budget):
     """Budgets: 300,000 requests/s and 30 times DynoSim; with TBT P95 and maximum of every request 235,000 and 15."""
     lowered = load(10_000, 40, 4)
     out = run_compiled(lowered)
@@ -83,8 +74,9 @@ def test_w2():
     for what, rate in (("", bare), (" with TBT P95 and maximum", whole), (" at Poisson arrivals", lifelike)):
         print(f"\nW2{what}: {rate:,.0f} requests/s ({rate / DYNOSIM_REQUESTS_PER_S:.0f}x DynoSim as quoted)", end="")
     print(f"; {steps:.1f} steps a request")
-    assert bare >= max(300_000, 30 * DYNOSIM_REQUESTS_PER_S)
-    assert whole >= max(235_000, 15 * DYNOSIM_REQUESTS_PER_S)
+    budget("W2", bare)
+    budget("W2, DynoSim", bare / DYNOSIM_REQUESTS_PER_S, f"DynoSim at {DYNOSIM_REQUESTS_PER_S:,} requests/s, quoted")
+    budget("W2, DynoSim, TBT", whole / DYNOSIM_REQUESTS_PER_S, "DynoSim as quoted")
 
 
 @pytest.fixture
@@ -111,7 +103,7 @@ def dynosim_s(python: str, count: int, rate_per_s: int, instances: int, folder) 
 
 
 @pytest.mark.parametrize(("name", "count", "rate_per_s", "instances"), [("W1", 1_000, 10, 1), ("W2", 10_000, 40, 4)])
-def test_beside_dynosim(dynosim, tmp_path, name, count, rate_per_s, instances):
+def test_beside_dynosim(dynosim, tmp_path, name, count, rate_per_s, instances, budget):
     """In the same minutes, three rounds in turn; budget on W2: 30 times DynoSim, 15 times with TBT P95 and maximum."""
     lowered = load(count, rate_per_s, instances, "round-robin")
     theirs, bare, whole = [], [], []
@@ -123,8 +115,8 @@ def test_beside_dynosim(dynosim, tmp_path, name, count, rate_per_s, instances):
     print(f"\n{name}: DynoSim 1.3.1 {count / theirs_s:,.0f} requests/s, ours {count / bare_s:,.0f} ", end="")
     print(f"({theirs_s / bare_s:.0f}x), with TBT P95 and maximum {count / whole_s:,.0f} ({theirs_s / whole_s:.0f}x)")
     if name == "W2":
-        assert theirs_s / bare_s >= 30
-        assert theirs_s / whole_s >= 15
+        budget("W2, DynoSim", theirs_s / bare_s, "in the same minutes")
+        budget("W2, DynoSim, TBT", theirs_s / whole_s, "in the same minutes")
 
 
 def test_dispatch_policies_on_w2():
@@ -160,7 +152,7 @@ def test_features_on_w2():
 
 
 @pytest.mark.parametrize("instances", [1, 4, 16, 64])
-def test_an_hour_of_azure_conversation(shared_data, instances):
+def test_an_hour_of_azure_conversation(shared_data, instances, budget):
     """Budget: 0.15 s on 16 instances, for 19,366 requests."""
     requests = trace(shared_data / "traces" / "AzureLLMInferenceTrace_conv.csv").requests
     group = Group(model=requests["model"][0], count=instances, step=STEP, kv_tokens=320_000)
@@ -172,7 +164,7 @@ def test_an_hour_of_azure_conversation(shared_data, instances):
         f"{whole * 1e3:.0f} ms with TBT percentiles"
     )
     if instances == 16:
-        assert seconds <= 0.15
+        budget("hour", seconds)
 
 
 MILLION = """
@@ -191,7 +183,7 @@ print(alone, time.perf_counter() - start, rss * 1024)
 """
 
 
-def test_a_million_requests():
+def test_a_million_requests(budget):
     """Budgets: 5 s and 1 GiB for 1,000,000 requests of 128 outputs on 16 instances, in a process of their own."""
     program = MILLION.format(path=[path for path in sys.path if path] + [__file__.rpartition("/")[0]])
     runs = [
@@ -202,11 +194,11 @@ def test_a_million_requests():
     print(
         f"\n1,000,000 requests on 16 instances: {seconds:.2f} s, {memory / 1e6:.0f} MB; percentiles {percentiles:.2f} s"
     )
-    assert seconds <= 5
-    assert memory <= 2**30
+    budget("million", seconds)
+    budget("million, memory", memory)
 
 
-def test_time_grows_in_proportion():
+def test_time_grows_in_proportion(budget):
     """Budget: a log-log slope of at most 1.1 from 3,000 to 1,000,000 requests."""
     sizes = [3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
     taken = []
@@ -215,11 +207,11 @@ def test_time_grows_in_proportion():
         taken.append(median_s(lambda run=lowered: event_loop(run), 3))
     slope = np.polyfit(np.log(sizes), np.log(taken), 1)[0]
     rates = ", ".join(f"{size / seconds:,.0f}" for size, seconds in zip(sizes, taken, strict=True))
-    print(f"\nslope {slope:.3f}; requests/s {rates}")
-    assert slope <= 1.1
+    print(f"\nrequests/s {rates}")
+    budget("slope", slope, "3,000 to 1,000,000 requests")
 
 
-def test_a_saturated_instance_beside_the_simpy_twin():
+def test_a_saturated_instance_beside_the_simpy_twin(budget):
     """Budget: 100 times the SimPy engine, which does one event a step, on 60 requests/s for one instance."""
     from workbench.serving.simulated import simulate
 
@@ -237,7 +229,8 @@ def test_a_saturated_instance_beside_the_simpy_twin():
         f"\nsaturated: {2000 / compiled:,.0f} requests/s, SimPy {2000 / taken:,.0f} ({taken / compiled:.0f}x); "
         f"SimPy on W2 {simpy_rate:,.0f}"
     )
-    assert taken >= 100 * compiled
+    budget("saturated", taken / compiled)
+    budget("SimPy", simpy_rate)
 
 
 COMPILE = """
@@ -268,7 +261,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("what", LOOPS)
-def test_compiling_once(tmp_path, what):
+def test_compiling_once(tmp_path, what, budget):
     """Budget: 20 s of processor time from an empty cache, half a second from a full one."""
     path = [path for path in sys.path if path] + [__file__.rpartition("/")[0]]
     program = COMPILE.format(path=path, loop=LOOPS[what])
@@ -280,5 +273,5 @@ def test_compiling_once(tmp_path, what):
         for _ in range(2)
     )  # fmt: skip
     print(f"\n{what}: compiled in {cold[0]:.1f} s ({cold[1]:.1f} s of processor time), found in {warm[0]:.2f} s")
-    assert cold[1] <= 20
+    budget("compile", cold[1], what)
     assert warm[1] <= 0.5

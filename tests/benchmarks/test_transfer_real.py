@@ -38,7 +38,7 @@ def paced(pool, name, nodes, blocks, clock):
 @pytest.mark.parametrize(("clock", "low", "high"), [("real", -0.01, 0.10), ("stamped", -0.03, 0.03)])
 @pytest.mark.parametrize("nodes", [4, 8])
 @pytest.mark.parametrize("name", ["chain", "binomial_pipeline"])
-def test_paced_wall_time_over_the_formula(pool, name, nodes, clock, low, high):
+def test_paced_wall_time_over_the_formula(pool, name, nodes, clock, low, high, budget):
     """Budget: real clock -1 % to +10 %, stamped within 3 %, at steps of 20 ms and 32 blocks."""
     runs, errors = paced(pool, name, nodes, 32, clock)
     late = median(run.overhead for run in runs)
@@ -47,6 +47,8 @@ def test_paced_wall_time_over_the_formula(pool, name, nodes, clock, low, high):
         f"worst lateness {max(run.lateness_worst_s for run in runs) * 1e3:.1f} ms, "
         f"waiting {median(run.waiting_share for run in runs):.0%}"
     )
+    if clock == "real":
+        budget("paced", median(errors), f"{name}, {nodes} processes")
     assert low <= median(errors) <= high
 
 
@@ -60,7 +62,7 @@ def test_all_schedules_in_the_predicted_order(pool):
 
 
 @pytest.mark.parametrize("mib", [1, 4, 16])
-def test_unpaced_against_the_ceilings(pool, mib):
+def test_unpaced_against_the_ceilings(pool, mib, budget):
     """Budget: 60 % of one raw loopback pair, and 60 % of memory copy through shared memory."""
     schedule = make_schedule("chain", 2, 64 // mib)
     ratios, copies = [], []
@@ -76,8 +78,9 @@ def test_unpaced_against_the_ceilings(pool, mib):
         f"({ceilings.raw_pair_bytes_per_s / 1e9:.1f} GB/s), "
         f"{median(copies or [float('nan')]):.0%} of memory copy ({ceilings.copy_bytes_per_s / 1e9:.1f} GB/s)"
     )
-    assert median(ratios) >= 0.6
-    assert not copies or median(copies) >= 0.6
+    budget("unpaced", median(ratios), f"blocks of {mib} MiB")
+    if copies:
+        budget("unpaced, memory", median(copies), f"blocks of {mib} MiB")
 
 
 def test_what_many_processes_move_together(pool):
@@ -88,15 +91,15 @@ def test_what_many_processes_move_together(pool):
     print(f"\nceilings: {ceilings}")
 
 
-def test_detection_of_a_lost_process(pool):
+def test_detection_of_a_lost_process(pool, budget):
     """Budget: 0.1 s for a death, the heartbeat of 1 s for a hang."""
     schedule = make_schedule("binomial_pipeline", 8, 16)
-    for fault, kind, budget_s in ((Kill(node=3, at_s=0.15), "died", 0.1), (Stop(node=3, at_s=0.15), "hung", 1.0)):
+    for fault, kind in ((Kill(node=3, at_s=0.15), "dead"), (Stop(node=3, at_s=0.15), "hung")):
         runs = [
             run_multicast(schedule, 16 * 10**6, 1e6 / STEP_S, fault=fault, on_fault="replan", pool=pool)
             for _ in range(3)
         ]
         found = [run.recovery.detected_s for run in runs]
         resumed = median(run.recovery.resumed_s - run.recovery.noticed_s for run in runs)
-        print(f"\na process that {kind}: noticed after {[round(s, 3) for s in found]} s, resumed {resumed:.2f} s later")
-        assert median(found) <= budget_s
+        print(f"\na {kind} process: noticed after {[round(s, 3) for s in found]} s, resumed {resumed:.2f} s later")
+        budget(kind, median(found), "binomial pipeline, 8 processes")

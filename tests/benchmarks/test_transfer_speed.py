@@ -1,31 +1,18 @@
 """Prints how fast the transfer kernels and the simulation are; run with `pytest -s tests/benchmarks`."""
 
-import statistics
-import time
-
 import pytest
+from timing import median_s
 
 from workbench.transfer.model import arrival_steps, uniform_network
 from workbench.transfer.policy import make_schedule
 from workbench.transfer.simulated import simulate
 
 
-def median_s(call, repeats=7):
-    call()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
-
-
 @pytest.mark.parametrize("nodes", [1023, 1024])
-def test_closed_form_of_1024_blocks(nodes):
+def test_closed_form_of_1024_blocks(nodes, budget):
     """Budget: 50 ms for 1,024 blocks to 1,024 nodes."""
     seconds = median_s(lambda: arrival_steps("binomial_pipeline", nodes, 1024))
-    print(f"\n1,024 blocks to {nodes:,} nodes by formula: {seconds * 1e3:.1f} ms")
-    assert seconds <= 0.05
+    budget("multicast", seconds, f"{nodes:,} nodes")
 
 
 def test_simulated_transfers_per_second():

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from scaling_cases import piped_scenarios
 from serving_cases import scenario, with_prefixes, with_ranks, with_roles
+from serving_faults import comes_behind
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.scaled import DRAINING, PIPED, STARTING, UP, WARM
 from workbench.serving.simulated import decoder, instance, links, router, simulate
-from workbench.serving.simulated import run as simulated_run
 from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.instance import Instance
-from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.links import Links
 from workbench.serving.simulated.migrations import Migrations
 from workbench.serving.simulated.operation import Operation
@@ -50,17 +49,6 @@ def piped() -> Iterator[Lowered]:
     for seed, lowered in enumerate(piped_scenarios()):
         rng = np.random.default_rng(seed)
         yield with_prefixes(rng, with_ranks(rng, lowered))
-
-
-def comes_behind(patch, late: str, early: str):
-    """What is `late` at one instant comes behind what is `early`."""
-
-    class Other(Instants):
-        def __init__(self, instances):
-            super().__init__(instances)
-            setattr(self, late, getattr(self, early) + instances)
-
-    patch.setattr(simulated_run, "Instants", Other)
 
 
 def pipelines_form_after_ticks(patch):

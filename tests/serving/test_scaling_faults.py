@@ -5,33 +5,21 @@ from math import inf
 import numpy as np
 import pytest
 from scaling_cases import any_scenarios
+from serving_faults import comes_behind
 from serving_outcomes import differences
 
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.scaled import DRAINING, STARTING, UP, WARM
 from workbench.serving.simulated import autoscaler, simulate
-from workbench.serving.simulated import run as simulated_run
 from workbench.serving.simulated.autoscaler import Autoscaler
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.host_cache import HostCache
-from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.load import Load
 from workbench.serving.simulated.operation import Operation
 from workbench.serving.simulated.router import Router
 from workbench.serving.simulated.row import Row
 from workbench.serving.simulated.shared_ssd import SharedSSD
 from workbench.serving.simulated.windows import Windows
-
-
-def comes_behind(patch, late: str, early: str):
-    """What is `late` at one instant comes behind what is `early`."""
-
-    class Other(Instants):
-        def __init__(self, instances):
-            super().__init__(instances)
-            setattr(self, late, getattr(self, early) + instances)
-
-    patch.setattr(simulated_run, "Instants", Other)
 
 
 def failures_come_after_loads(patch):

@@ -99,6 +99,13 @@ def run(
     )  # fmt: skip
 
 
+def of_most_models(pools: pl.DataFrame, by: str, *columns: str) -> tuple[int, list[dict[str, Any]]]:
+    """The largest number of models, and with so many the means of some columns by the first backend, a row for each
+    value of `by`."""
+    table = pools.filter(pl.col("backend") == pools["backend"][0]).filter(pl.col("models") == pl.col("models").max())
+    return table["models"][0], table.group_by(by, maintain_order=True).agg(pl.col(columns).mean()).to_dicts()
+
+
 def capacity_per_s(context: Context, model: Model, cluster: Cluster, prompt: int, output: int) -> float:
     """Requests/s that keep one instance busy: prompts in full steps, and a share of batched steps for each token."""
     step = step_time(model, cluster.accelerator, Deployment())

@@ -9,7 +9,7 @@ from workbench.catalogue.aegaeon import pools
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.showdown.common import paired
+from workbench.catalogue.showdown.common import of_most_models, paired
 from workbench.catalogue.spec import Agree, experiment
 from workbench.operating.pool_tables import found_metrics
 from workbench.pooling import PoolModel, PoolRun, pooled, pooling_on
@@ -41,11 +41,9 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         return (
             f"Of {row['models']} models {row['mean_active']:.1f} are active at a time, and {row['most']} in 1 % of it."
         )
-    table = tables["pools"].filter(pl.col("backend") == tables["pools"]["backend"][0])
-    table = table.filter(pl.col("models") == table["models"].max())
-    rows = table.group_by("system", maintain_order=True).agg(pl.col("attainment", "gpus").mean()).to_dicts()
+    count, rows = of_most_models(tables["pools"], "system", "attainment", "gpus")
     text = ", ".join(f"{row['system']} {row['attainment']:.1%} on {row['gpus']:.0f}" for row in rows)
-    return f"Of {table['models'][0]} models the promise is kept: {text} GPUs."
+    return f"Of {count} models the promise is kept: {text} GPUs."
 
 
 @experiment(

@@ -10,6 +10,7 @@ from workbench.catalogue.aegaeon import pools
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
+from workbench.catalogue.showdown.common import of_most_models
 from workbench.catalogue.showdown.pool import QUICK_S, Duration, Most, Rate, Seeds, Tail, engine, tail_trace, told
 from workbench.catalogue.spec import Agree, experiment
 from workbench.errors import InputError
@@ -31,11 +32,9 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
             f"A switch takes {seconds[MEMORY]:.2g} s from the host's memory, {seconds[SENT]:.2g} s by a multicast to "
             f"{parameters['receivers']} hosts, and {seconds[STORE]:.2g} s from a remote store."
         )
-    table = tables["pools"].filter(pl.col("backend") == tables["pools"]["backend"][0])
-    table = table.filter(pl.col("models") == table["models"].max())
-    rows = table.group_by("source", maintain_order=True).agg(pl.col("attainment").mean()).to_dicts()
+    count, rows = of_most_models(tables["pools"], "source", "attainment")
     text = ", ".join(f"{row['attainment']:.1%} from {row['source']}" for row in rows)
-    return f"Of {table['models'][0]} models the promise is kept: {text}."
+    return f"Of {count} models the promise is kept: {text}."
 
 
 @experiment(

@@ -67,3 +67,18 @@ def test_a_multicast_over_links_a_hundredth_too_slow(monkeypatch):
     assert agree("showdown/pool-multicast") == {"switch": True}
     monkeypatch.setattr(multicast, "uniform_network", lambda nodes, rate: uniform_network(nodes, 0.99 * rate))
     assert agree("showdown/pool-multicast") == {"switch": False}
+
+
+def test_a_simulator_in_which_all_steps_take_a_quarter_longer(monkeypatch):
+    monkeypatch.setattr(module("valleys"), "SHARES", (0.5,))
+    monkeypatch.setattr(module("valleys"), "ORDERS", ("prompts first",))
+    assert agree("showdown/valleys", job=10) == {"both together": True}
+    run_module = sys.modules["workbench.serving.simulated.run"]
+    true = run_module.simulate
+
+    def slow(lowered, *rest):
+        run = true(lowered, *rest)
+        return run._replace(first_token_s=1.25 * run.first_token_s, finish_s=1.25 * run.finish_s)
+
+    monkeypatch.setattr(run_module, "simulate", slow)
+    assert agree("showdown/valleys", job=10) == {"both together": False}

@@ -49,11 +49,12 @@ class Desk:
 
     Attributes:
         number: the worker's place in its pool.
+        import_s: seconds that the worker needed to import torch; next to nothing where its fork server had it.
         kept: whatever a task leaves for the next one in the same worker (buffers, open connections).
     """
 
-    def __init__(self, number: int, connection: Connection):
-        self.number = number
+    def __init__(self, number: int, connection: Connection, import_s: float = 0.0):
+        self.number, self.import_s = number, import_s
         self.kept: dict[str, Any] = {}
         self._connection, self._sending = connection, threading.Lock()
         self._inbox: queue.SimpleQueue = queue.SimpleQueue()
@@ -123,10 +124,11 @@ def serve(number: int, connection: Connection, beats) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it closes the pipe
     os.environ["OMP_NUM_THREADS"] = "1"
+    begun_s = time.monotonic()
     import torch
 
+    desk = Desk(number, connection, time.monotonic() - begun_s)
     torch.set_num_threads(1)
-    desk = Desk(number, connection)
     threading.Thread(target=desk._listen, args=(beats,), daemon=True).start()
     desk._reply("ready", os.getpid())
     desk._work()

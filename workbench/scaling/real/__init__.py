@@ -9,6 +9,7 @@ from workbench.scaling.real.live_sharing import share_for_real, share_scaled
 from workbench.scaling.real.outcome import BlockRefused, LiveRun, Mode, Prompt
 from workbench.scaling.real.reference import check_outputs
 from workbench.scaling.real.scaled import choose_live_scale, serve_scaled
+from workbench.scaling.real.starting import RealStart, measure_start
 
 __all__ = [
     "BlockRefused",
@@ -20,10 +21,12 @@ __all__ = [
     "Mode",
     "Pace",
     "Prompt",
+    "RealStart",
     "Refusal",
     "Replace",
     "check_outputs",
     "choose_live_scale",
+    "measure_start",
     "race_on_link",
     "serve_scaled",
     "serve_while_loading",

@@ -98,6 +98,12 @@ PLANTS = {
     "latency/box.py": "import plotly.graph_objects",
     "queueing/path.py": "import plotly.graph_objects",
     "cli/data.py": "import plotly.graph_objects",
+    "blending/model/costs.py": "import workbench.chains.policy",
+    "caching/model/loading.py": "import workbench.transfer.policy",
+    "chains/policy/__init__.py": "import polars",
+    "serving/model/run.py": "import torch",
+    "operating/choices.py": "import simpy",
+    "workloads/handle.py": "import multiprocessing",
     "stranger/__init__.py": "",
 }
 FINDINGS = (
@@ -109,6 +115,12 @@ FINDINGS = (
     "workbench.latency.box -> plotly (l.",
     "workbench.queueing.path -> plotly (l.",
     "workbench.cli.data -> plotly (l.",
+    "workbench.blending.model.costs -> workbench.chains.policy (l.",
+    "workbench.caching.model.loading -> workbench.transfer.policy (l.",
+    "workbench.chains.policy -> polars (l.",
+    "workbench.serving.model.run -> torch (l.",
+    "workbench.operating.choices -> simpy (l.",
+    "workbench.workloads.handle -> multiprocessing (l.",
     "stranger",
 )
 

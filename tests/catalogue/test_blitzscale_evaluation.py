@@ -9,25 +9,31 @@ from quick_runs import alone, tables_of
 import workbench as wb
 from workbench.catalogue.blitzscale import evaluating
 from workbench.catalogue.blitzscale.evaluating import (
+    ANYBODY,
     BLITZ,
     CACHED,
+    CARDS,
     CODE,
     CONV,
+    DECODE_FIRST,
     DOWN,
     FULL,
     HALF,
+    HOST,
     MULTICAST,
     NETWORK,
     PROMISES,
     SLLM,
     UP,
     Served,
+    changes_of,
     largest,
     made,
     prepared,
     serve,
     trace_of,
 )
+from workbench.catalogue.blitzscale.fig22 import WITH, WITHOUT
 from workbench.catalogue.blitzscale.telling import TBT, TTFT, latencies, told, violated, weight_shares
 from workbench.catalogue.context import Context
 from workbench.operating import System
@@ -70,6 +76,15 @@ def test_gaps_are_those_between_tokens(counted):
     assert len(gaps) == 6
 
 
+def test_every_second_tells_its_requests(served):
+    """All of the window's requests, and none in seconds without any."""
+    over = told([served[FULL]])["over"]
+    arrival = served[FULL].run.requests["arrival_s"]
+    assert over["time_s"].to_list() == list(range(int(arrival.max() - arrival.min()) + 1))
+    assert over["requests"].sum() == len(arrival)
+    assert over.filter(requests=0)["TTFT"].null_count() == over.filter(requests=0).height
+
+
 def test_five_times_the_average_by_hand(counted):
     """No latency of two is above five times the mean of both; against a run in which all is quick, each is."""
     assert violated(counted, counted) == 0.0
@@ -110,6 +125,37 @@ def test_hosts_keep_one_copy_of_a_model_together(served, name):
     assert "ssd" not in tiers
     weights = run.scenario.groups[0].start_up.weights
     assert (weights.pinned, run.scenario.pool.cache_bytes) == (1, 0.0)
+
+
+def test_the_network_alone_forms_no_chains(served):
+    """+Network sends each instance its weights by itself; +Multicast passes them on."""
+    out = served[NETWORK].run.served.outcome
+    assert np.bincount(out.hops[:, 0].astype(int)).max() == 1
+    assert np.unique(out.chains[:, 3]).size == len(out.chains)
+    most = {name: served[name].run.served.lowered.scaling.chains for name in (NETWORK, MULTICAST)}
+    assert (most[NETWORK] == 0).all()
+    assert (most[MULTICAST] > 1).all()
+
+
+def test_readings_change_only_who_they_are_about():
+    """Senders are BlitzScale's and +Multicast's, links inside hosts those of all that use the network."""
+    assert changes_of(BLITZ, ANYBODY, CARDS) == {"near": False, "decode_first": False}
+    assert changes_of(MULTICAST, DECODE_FIRST, HOST) == {"near": True, "decode_first": True}
+    assert changes_of(NETWORK, ANYBODY, CARDS) == {"near": False}
+    assert changes_of(SLLM, ANYBODY, CARDS) == {}
+    there = CODE._replace(decode_least=CODE.full[1])
+    least = {name: there.deployment(name, UP).decode for name in (BLITZ, SLLM, FULL)}
+    assert least == {BLITZ: (6, 14), SLLM: (2, 14), FULL: (1, 6)}
+
+
+def test_without_scaling_the_network_carries_kv_only():
+    """What BlitzScale adds are its weights; the same requests bring as much KV with and without."""
+    tables = wb.experiment("blitzscale/fig22").run(quick=True, workloads=(CONV.name,)).tables
+    share = {row["system"]: row for row in tables["shares"].to_dicts()}
+    assert share[WITHOUT]["weights"] == 0 < share[WITH]["weights"]
+    rows = tables["totals"].select("system", "done").rows()
+    assert len({done for _, done in rows}) == 1
+    assert share[WITHOUT]["kv"] == pytest.approx(share[WITH]["kv"], rel=0.3)  # over spans that end at another time
 
 
 def test_all_serve_the_same_requests_by_one_policy(served):
@@ -192,6 +238,31 @@ def test_a_start_by_hand():
     first_s = 2000 / 15_000
     assert total["vLLM"] == pytest.approx(0.6 + size / 1.25e9 + first_s, rel=2e-3)
     assert total["BlitzScale"] == pytest.approx(size / 12.5e9 + first_s, rel=2e-3)
+
+
+def test_a_real_start_is_told_part_by_part(monkeypatch):
+    """Of two starts that are given: what agrees with the formula, what dominates, and what has no answer here."""
+    given = {False: (1.0, 2.0, 0.5, 0.03, 12.9, 0.14), True: (0.001, 1.3, 0.14)}
+    names = ("process", "import of torch", "engine", "group", "weights", "first token")
+
+    def measured(load_s, first_s, *, beforehand, **_):
+        parts = (names[0], *names[4:]) if beforehand else names
+        table = pl.DataFrame({"part": parts, "seconds": given[beforehand]})
+        return real.RealStart(parts=table, weight_bytes=1000)
+
+    real = pytest.importorskip("workbench.scaling.real")
+    monkeypatch.setattr(real, "measure_start", measured)
+    outcome = wb.experiment("blitzscale/fig23").run(("analytic", "torch")).outcome
+    told_ = outcome.tables["headline"].filter(backend="torch", series="start-up time")
+    assert dict(told_.select("x", "value").iter_rows()) == pytest.approx({"vLLM": 16.57, "BlitzScale": 1.441})
+    assert [one.agrees for one in outcome.agreement] == [True]
+    found = {one.claim: (one.verdict, one.ours) for one in outcome.verdicts if one.claim.endswith("real run")}
+    assert found == {
+        "data plane dominates BlitzScale's start, real run": ("reproduced", "90%"),
+        "CUDA context with kernels, real run": ("not comparable", "3.5 s"),
+        "NCCL group set-up, real run": ("not comparable", "0.03 s"),
+        "NVLink broadcast of Llama3-8B to 8 GPUs, real run": ("not comparable", ""),
+    }
 
 
 def test_both_phases_on_the_same_instances():

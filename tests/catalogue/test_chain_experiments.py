@@ -226,6 +226,22 @@ class TestConcurrency:
         assert slowed["passes in batches"] < slowed["passes one by one"]
 
 
+def test_real_jobs_take_linear_seconds(monkeypatch):
+    """Recorded: R² of 0.98 or more along blocks, tokens in and tokens out; jobs not fitted within 10 %."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = wb.experiment("chains/compute-profile").run(("analytic", "torch"))
+    table = result.tables["jobs"]
+    assert table["backend"].unique().to_list() == ["recorded"]
+    for axis in ("blocks", "tokens in", "tokens out"):
+        along = table.filter(pl.col("axis") == axis)
+        assert np.corrcoef(along[axis], along["seconds"])[0, 1] ** 2 >= 0.98
+    judged = table.filter(pl.col("axis") == "not fitted")
+    assert len(judged) == 8
+    assert ((judged["fitted_s"] / judged["seconds"] - 1).abs() <= 0.1).all()
+    row = readings(result, "reproduced").filter(pl.col("claim").str.contains("not fitted"))
+    assert len(row) == 1
+
+
 def test_a_job_is_under_way_for_what_the_formula_says(monkeypatch):
     """Recorded: slope over tokens out is round trip and message within 5 %, and tokens in change nothing."""
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -12,6 +12,7 @@ from workbench.chains.model.composing import (
     reserve,
     whole_models,
 )
+from workbench.chains.model.compute_fit import fit_compute, straightness
 from workbench.chains.model.fleet import Fleet
 from workbench.chains.model.fractions import InFractions, in_fractions
 from workbench.chains.model.hardware import (
@@ -82,6 +83,7 @@ __all__ = [
     "exact",
     "fewest_chains",
     "fewest_job_servers",
+    "fit_compute",
     "fleet_of",
     "free_slots",
     "greedy_job_servers",
@@ -100,6 +102,7 @@ __all__ = [
     "servers_of",
     "sites_of",
     "sized_jobs",
+    "straightness",
     "switching_path",
     "threshold_response",
     "token_times",

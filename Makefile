@@ -28,13 +28,15 @@ lab: .venv/.lab
 gallery: .venv/.lab
 	$(BIN)/workbench reproduce all --full --gallery --out figures
 
+# Byte code is kept, even where that is turned off: some hundred processes import the package one after the other.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: .venv/.dev
 	@date +%s >.venv/test-begun
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not quiet"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not quiet"
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(KERNELS)
 	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -n 2 --dist loadfile \
 		-m "not real and not notebook and not ui" $(TORCHLESS)

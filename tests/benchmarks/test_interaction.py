@@ -13,9 +13,12 @@ import time
 import ipywidgets as w
 import pytest
 
-from workbench.catalogue import spec
+from workbench.catalogue import running, spec
 from workbench.explore.explorer import Explorer
 
+LONG_S = 12.0
+"""What takes longer by its own account is not run here."""
+SEEDS = [id for id, entry in spec.all_specs().items() if entry.stochastic and "compiled" in entry.backends]
 IDS = [id for id, entry in spec.all_specs().items() if entry.seconds.get(entry.backends[0], 9) < 0.5]
 
 
@@ -72,3 +75,16 @@ def test_slider_to_new_figure_data(budget, id):
         taken.append(time.perf_counter() - start)
         assert slider.value != before
     budget("slider, compiled" if spec.find(id).live else "slider", statistics.median(taken[2:]), id)
+
+
+@pytest.mark.parametrize("id", SEEDS)
+def test_one_seed_of_a_sweep(budget, id):
+    """What the button of the compiled engine takes, once all is compiled."""
+    entry = spec.find(id)
+    if (told_s := entry.seconds.get("compiled", 0.0)) > LONG_S:
+        budget("seed", told_s, f"{id}, by its own account")
+        return
+    running.run(entry, {}, backends="compiled", quick=True)
+    start = time.perf_counter()
+    running.run(entry, {}, backends="compiled")
+    budget("seed", time.perf_counter() - start, id)

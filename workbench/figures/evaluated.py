@@ -3,6 +3,7 @@
 import polars as pl
 
 from workbench.catalogue.blitzscale.fig22 import WITH, WITHOUT
+from workbench.catalogue.blitzscale.fig23 import IN_TIME
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import INK, Palette, figure, log_axis, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
@@ -257,11 +258,10 @@ def fig23(outcome: Outcome, _: str | None = None) -> Canvas:
     table = outcome.tables["parts"]
     how = pl.col("backend").replace_strict({"torch": ", real run", "recorded": ", recorded run"}, default="")
     table = table.with_columns(pl.concat_str("system", how))
-    palette, made = (
-        Palette(table["part"].unique(maintain_order=True).to_list()),
-        figure("What a start is made of", "", "s"),
-    )
-    for (part,), rows in table.group_by("part", maintain_order=True):
+    palette, made = Palette(IN_TIME), figure("What a start is made of", "", "s")
+    for part in IN_TIME:
+        if (rows := table.filter(pl.col("part") == part)).is_empty():
+            continue
         mark = {"color": palette.colour(part)}
         made.add(bar(rows["system"].to_list(), rows["seconds"].to_list(), name=part, marker=mark))
     made.add(*published_marks(outcome, palette, series={"start-up time": "published"}))

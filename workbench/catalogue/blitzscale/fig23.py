@@ -23,6 +23,9 @@ BROADCAST = "NVLink broadcast of Llama3-8B to 8 GPUs"
 WEIGHTS, TOKEN = "weights", "first token"
 PARTS = ("context", "communication", WEIGHTS, TOKEN)
 ENGINE = ("process", "import of torch", "engine")
+GROUPED = "group"
+IN_TIME = (*PARTS[:2], *ENGINE, GROUPED, WEIGHTS, TOKEN)
+"""All parts, of the formula and of the real run, as they follow one another."""
 REAL = ("torch", "recorded")
 _PAPER = "OSDI'25 paper"
 
@@ -51,7 +54,7 @@ def _judge(draft: Draft) -> list[Verdict]:
     other = {
         CONTEXT: (f"{engine_s:.3g} s", "no GPU took part: what is measured instead is a new interpreter that imports "
                   "torch and runs a first pass on processors, with no CUDA context and no compiled kernels to load"),
-        GROUP: (f"{cold['group']:.3g} s", "the real group is one of gloo, of two processes on one machine"),
+        GROUP: (f"{cold[GROUPED]:.3g} s", "the real group is one of gloo, of two processes on one machine"),
         BROADCAST: ("", "processes on one machine have no NVLink between them; nothing was measured"),
     }  # fmt: skip
     known = {row["series"]: row["value"] or row["high"] for row in draft.published.iter_rows(named=True)}

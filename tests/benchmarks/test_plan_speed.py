@@ -12,7 +12,7 @@ HOSTS, ACCELERATORS, LEAVES = 128, 8, 16
 
 
 @pytest.mark.parametrize("sources", [1, 64])
-def test_plan_for_1024_accelerators(sources):
+def test_plan_for_1024_accelerators(sources, budget):
     """Budget: 50 ms of processor time."""
     holders = [Holder(name=f"d{i}", role="decode", leaf=i % LEAVES, bytes_per_s=100 * GBPS) for i in range(sources)]
     spares = [
@@ -30,4 +30,4 @@ def test_plan_for_1024_accelerators(sources):
         chains = plan_chains(holders, spares, len(spares))
         taken.append(time.process_time() - start)
     assert sum(len(node.members) for chain in chains for node in chain.nodes) == len(spares)
-    print(f"\n{statistics.median(taken) * 1e3:.1f} ms (budget 50) for a plan of {len(spares):,} from {sources} sources")
+    budget("plan", statistics.median(taken), f"{sources} source{'s' if sources > 1 else ''}")

@@ -50,6 +50,7 @@ BUDGETS = {
     "SimPy": Budget("SimPy engine on W2", "requests/s", low=8000),
     "step time": Budget("closed-form step time, a point", "s", high=1e-6),
     "multicast": Budget("multicast of 1,024 blocks to 1,024 nodes by formula", "s", high=0.05),
+    "plan": Budget("BlitzScale's plan of chains for 1,024 GPUs, processor time", "s", high=0.05),
     "reproduce": Budget("`workbench reproduce all --quick`, cold cache", "s", high=600),
     "test": Budget("`make test`, its last run", "s", high=1200),
     "notebook": Budget("a notebook from top to bottom", "s", high=25),

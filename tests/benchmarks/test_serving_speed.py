@@ -25,6 +25,8 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+from scaling_cases import growing, row
+from serving_cases import asked
 from timing import median_s
 
 from workbench.serving.kernels.serving import serve as serve_arrays
@@ -32,7 +34,9 @@ from workbench.serving.model import Group, Lowered, Requests, Scenario, StepForm
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import DONE, Network
 from workbench.serving.model.run import gaps
+from workbench.serving.model.scaled import EMPTY, UP
 from workbench.serving.policy import ROUTES, chooser
+from workbench.serving.policy.scalers import CONCURRENCY, NONE
 from workbench.workloads import trace
 
 DYNOSIM_REQUESTS_PER_S = 15_700
@@ -149,6 +153,38 @@ def test_features_on_w2():
     for what, lowered in {"nothing": plain, "ranks": ranked, "and prefixes": cached, "roles": apart}.items():
         given = checked(lowered)
         print(f"\n{what}: {10_000 / median_s(lambda given=given: event_loop(given), 5):,.0f} requests/s", end="")
+
+
+def test_groups_that_scale_by_role_on_w2():
+    """No budget: the fourth loop on two instances that prefill for four that decode, beside the loops without scaling.
+
+    A cluster that stays as it is serves every request at the same times as one that cannot change; the other one
+    begins with one instance of each role and grows with the load.
+    """
+    six, role, rates = load(10_000, 40, 6), [1, 1, 2, 2, 2, 2], np.full(6, 10e9)
+    network = Network(rates, rates, 1e-3, np.array([131_072.0]))
+    apart = checked(six._replace(instances=six.instances._replace(role=np.array(role)), network=network))
+
+    def scaled(up, **scaler):
+        rows = [row(p, p, start_state=UP if p in up else EMPTY, role=role[p]) for p in range(6)]
+        scaling = growing([asked(0, 4, 2)], rows, control_s=0.1, fixed_s=0.5, **scaler).scaling
+        return checked(apart._replace(scaling=scaling))
+
+    runs = {
+        "colocated": load(10_000, 40, 4),
+        "with roles": apart,
+        "with roles that may scale": scaled(range(6), kind=NONE, min_rows=[2, 4]),
+        "with roles that scale": scaled((0, 2), kind=CONCURRENCY, par=[16.0], min_rows=1, max_rows=[2, 4]),
+    }
+    outcomes = [run_compiled(lowered) for lowered in runs.values()]
+    assert all((out.status == DONE).all() for out in outcomes)
+    assert (outcomes[1].finish_s == outcomes[2].finish_s).all()
+    assert len(outcomes[3].loads) > 0
+    seconds = {what: median_s(lambda lowered=lowered: event_loop(lowered), 5) for what, lowered in runs.items()}
+    for what, taken in seconds.items():
+        rate, share = 10_000 / taken, seconds["colocated"] / taken
+        print(f"\n{what}: {rate:,.0f} requests/s, {share:.2f} of colocated ", end="")
+        print(f"({rate / DYNOSIM_REQUESTS_PER_S:.0f}x DynoSim as quoted)", end="")
 
 
 @pytest.mark.parametrize("instances", [1, 4, 16, 64])

@@ -97,12 +97,12 @@ def begin_loads(scaled, router, m, count, now_s):
         begin_chains(scaled, router, scaled.links, m, count, now_s)
         return
     if scaled.models[m, SOURCE] != MULTICAST:
-        _begin_groups(scaled, m, 0, count, count, np.int64(BY_TIERS), False, now_s)
+        _begin_groups(scaled, m, np.int64(0), count, count, np.int64(BY_TIERS), np.bool_(False), now_s)
         return
     most, warm = scaled.multicast.shape[2], 0
     if scaled.models[m, MEMORY_FIRST] == 1:
         warm = hits_first(scaled, count)
-        _begin_groups(scaled, m, 0, warm, most, np.int64(TOGETHER), False, now_s)
+        _begin_groups(scaled, m, np.int64(0), warm, most, np.int64(TOGETHER), np.bool_(False), now_s)
     senders = sources_of(scaled, router, m, scaled.counts[OPERATIONS])
     from_hosts = senders == 0 and scaled.models[m, HOSTS_SEND] == 1
     if from_hosts:
@@ -110,7 +110,7 @@ def begin_loads(scaled, router, m, count, now_s):
     if senders > 0:
         _begin_groups(scaled, m, warm, count, most, np.int64(senders), from_hosts, now_s)
     else:
-        _begin_groups(scaled, m, warm, count, count, np.int64(BY_TIERS), False, now_s)
+        _begin_groups(scaled, m, warm, count, count, np.int64(BY_TIERS), np.bool_(False), now_s)
 
 
 @inner_kernel
@@ -120,10 +120,10 @@ def begin_chains(scaled, router, links, m, count, now_s):
         return
     warm = hits_first(scaled, count) if scaled.models[m, MEMORY_FIRST] == 1 else np.int64(0)
     if warm > 0:
-        _begin_groups(scaled, m, 0, warm, warm, np.int64(BY_TIERS), False, now_s)
+        _begin_groups(scaled, m, np.int64(0), warm, warm, np.int64(BY_TIERS), np.bool_(False), now_s)
     left = begin_sending(scaled, router, links, m, warm, count, now_s)
     if left < count:
-        _begin_groups(scaled, m, left, count, count - left, np.int64(BY_TIERS), False, now_s)
+        _begin_groups(scaled, m, left, count, count - left, np.int64(BY_TIERS), np.bool_(False), now_s)
 
 
 @inner_kernel

@@ -51,7 +51,7 @@ def change_roles(state, scaled, router, links, chooser, m, need, now_s):
         row, times = scaled.rows[j], scaled.times[j]
         row[TIER], row[PIPELINE], row[FROM_HOSTS] = RESIDENT_TIER, -1, 0
         times[READY_S], times[FORMS_S] = now_s, np.inf
-        log_load(scaled, j, 0, now_s)
+        log_load(scaled, j, np.int64(0), now_s)
     if count > 0:
         scaled.counts[OPERATIONS] += 1
     for i in range(count):

@@ -4,6 +4,8 @@ A skew heap keeps the smallest key on top and swaps the children of every node i
 operation logarithmic over time (Sleator and Tarjan 1986).
 """
 
+import numpy as np
+
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.layout import FINISH, LEFT, RIGHT
 
@@ -42,4 +44,4 @@ def pushed(requests, root, r):
 @inner_kernel
 def popped(requests, root):
     """The root after the top has been taken out."""
-    return melded(requests, requests[root, LEFT], requests[root, RIGHT])
+    return melded(requests, np.int64(requests[root, LEFT]), np.int64(requests[root, RIGHT]))

@@ -1,5 +1,7 @@
 """From one that prefills to one that decodes: the line in between, KV on its way, KV that has come."""
 
+import numpy as np
+
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.blocks import blocks_to_admit
 from workbench.serving.kernels.flows import begin_flow, drop_flow, share_rates
@@ -71,7 +73,9 @@ def send(state, links, now_s):
         return
     while r >= 0:
         size = float(requests[r, STORED]) * links.kv_bytes[requests[r, REQUEST_MODEL]]
-        requests[r, FLOW] = begin_flow(links, r, requests[r, PREFILL], requests[r, INSTANCE], size, now_s)
+        requests[r, FLOW] = begin_flow(
+            links, r, np.int64(requests[r, PREFILL]), np.int64(requests[r, INSTANCE]), size, now_s
+        )
         r = requests[r, NEXT]
     state.shared[SENT_HEAD] = -1
     share_rates(links)
@@ -89,9 +93,9 @@ def land(state, links, now_s):
     source, target = state.instances[requests[r, PREFILL]], state.instances[requests[r, INSTANCE]]
     source[FREE] += requests[r, HELD]
     stop_leaving(requests, source, r)
-    wake(state, requests[r, PREFILL], now_s)
+    wake(state, np.int64(requests[r, PREFILL]), now_s)
     target[COMING] -= 1
     requests[r, HELD] = blocks_to_admit(requests, target, r)
     land_last(requests, target, r)
-    wake(state, requests[r, INSTANCE], now_s)
+    wake(state, np.int64(requests[r, INSTANCE]), now_s)
     share_rates(links)

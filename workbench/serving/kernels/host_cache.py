@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from workbench.jit import inner_kernel, lean_kernel
+from workbench.jit import inner_kernel
 from workbench.serving.kernels.scaled_layout import (
     AT_HOST,
     CACHE_BYTES,
     DEAD,
     EMPTY,
     HOST_AT,
+    LAST_S,
     MODEL_OF,
     ROW_STATE,
     TTL_S,
@@ -63,7 +64,16 @@ def enter(scaled, h, m, now_s):
     make_room(scaled, h, now_s)
 
 
-@lean_kernel
+@inner_kernel
+def make_room_first(scaled):
+    """Before anything happens, what does not fit in the memories of hosts is not there."""
+    if scaled.clock[LAST_S] < 0:
+        for h in range(scaled.hosts.shape[0]):
+            make_room(scaled, h, 0.0)
+        scaled.clock[LAST_S] = 0.0
+
+
+@inner_kernel
 def make_room(scaled, h, now_s):
     """While there is more than fits, the weights used longest ago go, of models without a row on the host."""
     while True:

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.references import by_reference
+
 # One request is one row of int32; what is used together lies together.
 PROMPT, OUTPUT = 0, 1
 MADE, STORED = 2, 3
@@ -119,8 +121,9 @@ DONE, REJECTED = 1, 2
 FINISHED, PAGES_SHORT, ROWS_SHORT, BAD_CHOICE = 0, 1, 2, 3
 
 
+@by_reference
 class State(NamedTuple):
-    """Requests, instances and logs, in few arrays: each costs time in every call.
+    """Requests, instances and logs.
 
     Attributes:
         requests: int32[n, 27] rows.
@@ -144,6 +147,7 @@ class State(NamedTuple):
     rows: np.ndarray
 
 
+@by_reference
 class Router(NamedTuple):
     """Who waits for an instance.
 

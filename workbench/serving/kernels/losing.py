@@ -47,12 +47,12 @@ def lose(state, router, links, j, m, models, now_s):
     one = state.instances[j]
     if one[ROLE] == DECODES:
         _turn_back(state, router, links, j, m + models, now_s)
-        _queue_lost(state, one, one[LANDED_HEAD], NEXT, one[LANDED])
+        _queue_lost(state, one, one[LANDED_HEAD], np.int64(NEXT), one[LANDED])
         one[LANDED] = 0
     else:
         count = _cancel(state, links, one, now_s)
         _forget_waiting(state, router, j, m + models)
-        _queue_lost(state, one, one[LEAVING_HEAD], RIGHT, count)
+        _queue_lost(state, one, one[LEAVING_HEAD], np.int64(RIGHT), count)
         one[LEAVING_HEAD] = one[LEAVING_TAIL] = -1
         one[OUTSTANDING] += count
     share_rates(links)
@@ -81,14 +81,14 @@ def _cancel(state, links, one, now_s):
     while r >= 0:
         count += 1
         if requests[r, FLOW] >= 0:
-            drop_flow(links, requests[r, FLOW], now_s)
+            drop_flow(links, np.int64(requests[r, FLOW]), now_s)
             requests[r, FLOW] = -1
             target = state.instances[requests[r, INSTANCE]]
             target[FREE] += blocks_to_admit(requests, target, r)
             target[COMING] -= 1
             target[OUTSTANDING] -= 1
             target[TOKENS] -= requests[r, OUTPUT] - requests[r, MADE]
-            wake(state, requests[r, INSTANCE], now_s)
+            wake(state, np.int64(requests[r, INSTANCE]), now_s)
         r = requests[r, RIGHT]
     return count
 

@@ -112,7 +112,7 @@ def _lose_in(scaled, router, links, o, j, now_s):
     if op[KIND] == NEAR and left > 0:
         return
     if needed:
-        count = _list_loads(scaled, links, o, TARGETS, np.int64(-2), True, now_s)
+        count = _list_loads(scaled, links, o, np.int64(TARGETS), np.int64(-2), np.bool_(True), now_s)
         end_operation(scaled, links, o, now_s)
         _start_anew(scaled, router, op[GROUP], count, now_s)
     else:
@@ -123,11 +123,11 @@ def _lose_in(scaled, router, links, o, j, now_s):
 def _lose_link(scaled, router, links, o, position, now_s):
     """A row at some position has failed: those before it go on, those behind it begin again; of a ring all do."""
     op = links.ops[o]
-    lost = _list_loads(scaled, links, o, TARGETS, position, True, now_s)
+    lost = _list_loads(scaled, links, o, np.int64(TARGETS), position, np.bool_(True), now_s)
     if lost == 0 and op[FLOWING] == 0:
         return
     sender = np.int64(-1) if op[KIND] == RING else _nearest(scaled, links, op, position)
-    kept = _list_loads(scaled, links, o, CHOSEN, position, False, now_s)
+    kept = _list_loads(scaled, links, o, np.int64(CHOSEN), position, np.bool_(False), now_s)
     op[LOADING] = kept
     k = 0
     while k < links.counts[UNDER_WAY]:
@@ -143,7 +143,7 @@ def _lose_link(scaled, router, links, o, position, now_s):
                 add_hop(links, scaled.lists[CHOSEN, i])
             break
     if lost > 0 and sender >= 0:
-        begin_chain(scaled, links, op[GROUP], sender, 0, lost, 1, now_s)
+        begin_chain(scaled, links, op[GROUP], sender, np.int64(0), lost, np.int64(1), now_s)
     if op[LOADING] == 0:
         end_operation(scaled, links, o, now_s)
     if lost > 0 and sender < 0:

@@ -40,9 +40,9 @@ def cache_sizes(most: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarr
 @inner_kernel
 def node_of(cells, one, block):
     """The node of an id, -1 where the cache does not hold it."""
-    node = cells[one[CACHE_AT] + (block & one[CACHE_MASK])]
+    node = np.int64(cells[one[CACHE_AT] + (block & one[CACHE_MASK])])
     while node >= 0 and cells[node + ID] != block:
-        node = cells[node + CHAIN]
+        node = np.int64(cells[node + CHAIN])
     return node
 
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.references import by_reference
 from workbench.serving.kernels.logs import grown
 
 # One transfer of KV; float64. First what `Outcome.flows` has, then how it goes on.
@@ -46,6 +47,7 @@ FLOWS_SHORT = 5
 """What the event loop says, beside the codes of `layout`, when the log of flows is too short."""
 
 
+@by_reference
 class Links(NamedTuple):
     """The network, and what is under way on it.
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from workbench.serving.kernels import layout
 from workbench.serving.kernels import scaled_layout as at
-from workbench.serving.kernels.host_cache import make_room
 from workbench.serving.kernels.layout import State
 from workbench.serving.kernels.roles_layout import Links
 from workbench.serving.kernels.scaled_layout import Scaled
@@ -54,7 +53,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     counts[at.SCRAPE] = scrape
     counts[at.QUIET_ENOUGH] = scrape + up_ticks.max() + down_ticks.max() + 1
     clock = np.full(at.CLOCK_SIZE, np.inf)
-    clock[at.TICK_S], clock[at.LAST_S] = tick_s, 0
+    clock[at.TICK_S], clock[at.LAST_S] = tick_s, -1
     places = place.max() + 1
     lists = np.full((at.LISTS, 1 + max(n, hosts, places)), -1)
     up = np.flatnonzero(start_state == at.UP_STATE)
@@ -62,7 +61,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     for by, begin, where, count in ((at.AT_PLACE, at.PLACE_AT, place, places), (at.AT_HOST, at.HOST_AT, host, hosts)):
         lists[by, :n] = np.argsort(where, kind="stable")
         lists[begin, : count + 1] = np.searchsorted(np.sort(where), np.arange(count + 1))
-    scaled = Scaled(
+    return Scaled(
         rows=rows, times=times, hosts=nodes, models=models, reals=reals,
         multicast=_multicast(
             *(
@@ -79,9 +78,6 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
         counts=counts, clock=clock, lists=lists, logs=np.empty((4, 16 * n + groups + 256, at.LOADS_SIZE)),
         links=links,
     )  # fmt: skip
-    for h in range(hosts):
-        make_room(scaled, h, 0.0)
-    return scaled
 
 
 def _multicast(copied_s: np.ndarray, piped_s: np.ndarray, piped_with: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from workbench.jit import lean_kernel
 from workbench.serving.kernels.ahead import end_drained, foresee, look_ahead, shortage_of_any
 from workbench.serving.kernels.breaking import break_down, recover
 from workbench.serving.kernels.events import fits_somewhere, log_rest
+from workbench.serving.kernels.host_cache import make_room_first
 from workbench.serving.kernels.layout import (
     ARRIVAL_S,
     BAD_CHOICE,
@@ -58,6 +59,7 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
     """
     fail_s, failing, back_s, order = failures
     clock, beyond_s = scaled.clock, np.nextafter(until_s, np.inf)
+    make_room_first(scaled)
     while True:
         arrives = state.moments[place[ARRIVAL], ARRIVAL_S] if place[ARRIVAL] < state.moments.shape[0] else np.inf
         fails = fail_s[place[FAILURE]] if place[FAILURE] < fail_s.size else np.inf

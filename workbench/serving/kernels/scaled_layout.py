@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.references import by_reference
 from workbench.serving.kernels.roles_layout import Links
 
 # One row, a place and a model, beside its row of instances; int64.
@@ -70,8 +71,8 @@ ASSISTS_USED = 10
 operations so far; entries of the logs; rows that drain; how many ticks old the samples are that decisions see."""
 COUNTS_SIZE = 11
 TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(6)
-"""Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event; when
-the next member of a pipeline is ready."""
+"""Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event
+(-1 before the run begins); when the next member of a pipeline is ready."""
 CLOCK_SIZE = 6
 
 # What a multicast takes, for each target; from no source, what loads from the memories of hosts take together.
@@ -94,6 +95,7 @@ LOGS_SHORT = 4
 """What the event loop says, beside the codes of `layout`, when the logs here are too short."""
 
 
+@by_reference
 class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 

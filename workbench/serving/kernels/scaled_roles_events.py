@@ -14,7 +14,7 @@ from workbench.serving.kernels.events import log_rest
 from workbench.serving.kernels.flows import drop_flow, share_rates
 from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
 from workbench.serving.kernels.helping import end_help, end_helps, watch_helped
-from workbench.serving.kernels.host_cache import make_room
+from workbench.serving.kernels.host_cache import make_room, make_room_first
 from workbench.serving.kernels.layout import (
     ARRIVAL_S,
     BAD_CHOICE,
@@ -95,6 +95,7 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
     fail_s, failing, back_s, order = failures
     clock, links = scaled.clock, scaled.links
     models, beyond_s = router.lines.shape[0] // 2, np.nextafter(until_s, np.inf)
+    make_room_first(scaled)
     while True:
         arrives = state.moments[place[ARRIVAL], ARRIVAL_S] if place[ARRIVAL] < state.moments.shape[0] else np.inf
         fails = fail_s[place[FAILURE]] if place[FAILURE] < fail_s.size else np.inf

@@ -80,7 +80,7 @@ def begin_sending(scaled, router, links, m, begin, count, now_s):
         return count
     chains = count - begin if alone else min(scaled.models[m, MOST_CHAINS], senders, count - begin)
     for c in range(chains):
-        begin_chain(scaled, links, m, scaled.lists[CHOSEN, c % senders], begin + c, count, chains, now_s)
+        begin_chain(scaled, links, m, scaled.lists[CHOSEN, c % senders], begin + c, count, np.int64(chains), now_s)
     return count
 
 
@@ -90,7 +90,7 @@ def begin_chain(scaled, links, m, sender, begin, count, step, now_s):
     o = _open(scaled, links, m, CHAIN)
     _add_sender(scaled, links, o, sender)
     for i in range(begin, count, step):
-        _add_load(scaled, links, o, scaled.lists[TARGETS, i], CHAIN_TIER, (i - begin) // step, now_s)
+        _add_load(scaled, links, o, scaled.lists[TARGETS, i], np.int64(CHAIN_TIER), (i - begin) // step, now_s)
     scaled.counts[OPERATIONS] += 1
     begin_flow_of(links, o, sender, scaled.reals[m, WEIGHT_BYTES], now_s)
     for i in range(begin, count, step):
@@ -100,7 +100,7 @@ def begin_chain(scaled, links, m, sender, begin, count, step, now_s):
 @inner_kernel
 def begin_flow_of(links, o, sender, size, now_s):
     """A flow of an operation begins, from a row or from N + a host; the rows that it passes are to be added."""
-    entry = begin_flow(links, -1, sender, -1, size, now_s)
+    entry = begin_flow(links, np.int64(-1), sender, np.int64(-1), size, now_s)
     flow = links.flows[entry]
     flow[OP], flow[HOP_AT] = o, links.counts[HOPS_USED]
     links.ops[o, FLOWING] += 1
@@ -109,7 +109,7 @@ def begin_flow_of(links, o, sender, size, now_s):
 @inner_kernel
 def add_hop(links, j):
     """The flow begun last passes one more row."""
-    _note(links, j, 0)
+    _note(links, j, np.int64(0))
     links.flows[links.active[links.counts[UNDER_WAY] - 1], HOPS] += 1
 
 
@@ -170,7 +170,7 @@ def _begin_near(scaled, links, m, begin, count, now_s):
                 targets[k] = targets[k - 1]
             targets[begun] = j
             begun += 1
-            _add_load(scaled, links, o, j, NEAR_TIER, 0, now_s)
+            _add_load(scaled, links, o, j, np.int64(NEAR_TIER), np.int64(0), now_s)
             scaled.times[j, READY_S] = (now_s + scaled.reals[m, CONTROL_S]) + scaled.reals[m, NEAR_S]
         if o >= 0:
             scaled.counts[OPERATIONS] += 1
@@ -263,7 +263,7 @@ def _begin_ring(scaled, links, m, begin, count, senders, now_s):
     for c in range(flows):
         _add_sender(scaled, links, o, scaled.lists[CHOSEN, c])
     for i in range(begin, count):
-        _add_load(scaled, links, o, targets[i], CHAIN_TIER, scaled.rows[targets[i], POSITION], now_s)
+        _add_load(scaled, links, o, targets[i], np.int64(CHAIN_TIER), scaled.rows[targets[i], POSITION], now_s)
     scaled.counts[OPERATIONS] += 1
     for c in range(flows):
         begin_flow_of(links, o, scaled.lists[CHOSEN, c], scaled.reals[m, WEIGHT_BYTES] / flows, now_s)

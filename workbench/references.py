@@ -1,0 +1,126 @@
+"""Named tuples of arrays that kernels are given as one address.
+
+numba passes every part of every array by itself: its data, its size, each length and each stride. Of four tuples with
+two dozen arrays these are some 250 values at every call, which a compiler of hundreds of small functions spends most of
+its time on. A class under `by_reference` is one value instead. What a kernel does with it looks the same: it reads
+fields, and fills the arrays that they are; the tuple itself nobody changes.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
+
+_WORD = ir.IntType(64)
+_WORDS_BEFORE_SHAPE = 2
+"""In memory an array is so many words (its data and its size), then its shape, then its strides."""
+
+
+class _Reference(types.Type):
+    """The address of the fields of a named tuple: arrays, whole numbers, None and other references."""
+
+    def __init__(self, name: str, fields: tuple[tuple[str, types.Type], ...]):
+        self.fields = fields
+        self.places, place = {}, 0
+        for field, kind in fields:
+            self.places[field] = place
+            place += _words(kind)
+        super().__init__(f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields)})")
+
+
+def _words(kind: types.Type) -> int:
+    if isinstance(kind, types.Array):
+        return _WORDS_BEFORE_SHAPE + 2 * kind.ndim
+    return 0 if isinstance(kind, types.NoneType) else 1
+
+
+register_model(_Reference)(models.OpaqueModel)
+
+
+def by_reference(named_tuple: type) -> type:
+    """Let kernels take tuples of this class by their address.
+
+    Their fields are contiguous arrays, whole numbers, None, or tuples of other such classes; a kernel that is given
+    others raises a TypeError.
+    """
+
+    @typeof_impl.register(named_tuple)
+    def _(value, context):
+        fields = tuple((name, typeof_impl(getattr(value, name), context)) for name in named_tuple._fields)
+        for name, kind in fields:
+            contiguous = isinstance(kind, types.Array) and kind.layout == "C"
+            if not contiguous and not isinstance(kind, types.Integer | types.NoneType | _Reference):
+                raise TypeError(f"{named_tuple.__name__}.{name} is no contiguous array, whole number or None: {kind}.")
+        return _Reference(named_tuple.__name__, fields)
+
+    return named_tuple
+
+
+class _Memory:
+    """The words of a tuple, and what they point to."""
+
+    def __init__(self, fields: tuple):
+        words, self.inner = [], []
+        for field in fields:
+            if isinstance(field, np.ndarray):
+                words += [field.ctypes.data, field.size, *field.shape, *field.strides]
+            elif isinstance(field, tuple):
+                self.inner.append(_Memory(field))
+                words.append(self.inner[-1].address)
+            elif field is not None:
+                words.append(field)
+        self.words = np.array(words, np.int64)
+        self.address = self.words.ctypes.data
+
+
+@unbox(_Reference)
+def _unbox(kind, value, c):
+    memory_of = c.pyapi.unserialize(c.pyapi.serialize_object(_Memory))
+    memory = c.pyapi.call_function_objargs(memory_of, [value])
+    number = c.pyapi.object_getattr_string(memory, "address")
+    address = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    c.pyapi.decref(memory_of)
+    return NativeValue(address, cleanup=lambda: c.pyapi.decref(memory))
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = _Reference
+
+    def generic_resolve(self, kind, name):
+        return dict(kind.fields).get(name)
+
+
+@lower_getattr_generic(_Reference)
+def _field(context, builder, kind, address, name):
+    member = dict(kind.fields)[name]
+    if isinstance(member, types.NoneType):
+        return context.get_dummy_value()
+    words = builder.bitcast(address, _WORD.as_pointer())
+    first = kind.places[name]
+
+    def word(k):
+        loaded = builder.load(cgutils.gep_inbounds(builder, words, first + k))
+        # Nobody writes there while a kernel runs: what has been read once need not be read again.
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+
+    if not isinstance(member, types.Array):
+        number = word(0)
+        return number if isinstance(member, types.Integer) else builder.inttoptr(number, cgutils.voidptr_t)
+    # Fields in the order of numba's model of arrays; what owns the memory is not counted while a kernel runs.
+    parts = {"itemsize": _WORD(context.get_abi_sizeof(context.get_data_type(member.dtype))), "nitems": word(1)}
+    shape, strides = (
+        [word(_WORDS_BEFORE_SHAPE + k * member.ndim + axis) for axis in range(member.ndim)] for k in range(2)
+    )
+    parts["shape"] = cgutils.pack_array(builder, shape)
+    parts["strides"] = cgutils.pack_array(builder, [*strides[:-1], parts["itemsize"]])
+    model = context.data_model_manager[member]
+    parts["data"] = builder.inttoptr(word(0), context.get_value_type(model.get_type("data")))
+    array = ir.Constant(context.get_value_type(member), None)
+    for part, loaded in parts.items():
+        array = builder.insert_value(array, loaded, model.get_field_position(part))
+    return array

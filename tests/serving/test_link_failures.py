@@ -164,7 +164,7 @@ def test_where_they_cannot_be():
     plain = PAIR._replace(network=None, instances=PAIR.instances._replace(role=np.zeros(2, int)))
     with pytest.raises(InputError, match="has failures of links, but no network; give one, or leave them out"):
         checked(broken(plain, (1.0, 0, 2.0)))
-    with pytest.raises(UserError, match=r"does not know failures of links, .* run it on SimPy"):
+    with pytest.raises(UserError, match="does not know failures of links yet; run it on SimPy"):
         run_compiled(broken(PAIR, (1.0, 0, 2.0)))
     with pytest.raises(InputError, match="names an instance and a host, or neither; name one of them"):
         LinkFailure(time_s=1, back_s=2)

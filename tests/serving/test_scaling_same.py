@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from piped_cases import small_piped_scenarios
+from scaled_role_cases import with_scaled_roles
 from scaling_cases import (
     any_scenarios,
     busy_scaled_scenario,
     growing,
     piped_scenarios,
+    scaled_scenario,
     small_scaled_scenarios,
+    with_memory,
     with_pipelines,
 )
 from scaling_cases import row as empty_row
@@ -20,6 +23,7 @@ from serving_cases import asked, with_prefixes, with_ranks
 from serving_outcomes import differences
 
 from workbench.serving.model import Lowered, Outcome
+from workbench.serving.model.checking import checked
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.scaled import DEAD, DRAINING, EMPTY, PIPED, STARTING, UP, WARM
 from workbench.serving.policy import SCALERS, SOURCES
@@ -186,6 +190,38 @@ def test_busy_clusters_end_the_same():
         starts += len(run.loads)
         lost += np.isnan(run.loads[:, 1]).sum()
     assert min(steps / 1000, starts, 5 * lost) > 100
+
+
+def with_late_news(seed: int) -> Lowered:
+    """Little memory, which weights leave, and for some time nobody knows it; every second cluster also has roles."""
+    rng = np.random.default_rng([seed, 31])
+    base = scaled_scenario(rng)
+    given = with_memory(rng, base).scaling if seed % 3 == 0 else base.scaling
+    room = given.bytes.max() * rng.choice([1.0, 1.5, 2.0], len(given.cache_bytes))
+    scaling = given._replace(
+        source=np.where(rng.random(len(given.kind)) < 0.7, SOURCES["tiers"], given.source),
+        cache_bytes=room,
+        stale_s=float(rng.choice([1.0, 4.0, 30.0])),
+        detect_s=float(rng.choice([0.0, 0.25, 1.0])),
+    )
+    base = base._replace(scaling=scaling)
+    return with_scaled_roles(rng, base) if seed % 2 else base
+
+
+def test_weights_that_are_looked_for_in_vain_come_at_the_same_times(monkeypatch):
+    """Half of the clusters have all their times on a grid."""
+    seen, left_within = Counter(), HostCache.left_within
+
+    def counted(self, model, seconds):
+        left = left_within(self, model, seconds)
+        seen["in vain" if left else "read at once"] += 1
+        return left
+
+    monkeypatch.setattr(HostCache, "left_within", counted)
+    for seed in range(200):
+        lowered = checked(with_late_news(seed))
+        assert differences(run_compiled(lowered), simulate(lowered)) == [], f"seed {seed}"
+    assert min(seen.values()) > 50, seen
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from workbench.serving.kernels.scaled_layout import (
     NEXT_LOAD_S,
     READY_S,
     ROW_STATE,
+    SEEN_S,
     SSD_END_S,
     STATES_USED,
     TICKS_USED,
@@ -98,7 +99,7 @@ def foresee(state, router, scaled):
     for j in range(scaled.rows.shape[0]):
         row = scaled.rows[j]
         if is_loading(row):
-            load_s = min(load_s, scaled.times[j, READY_S])
+            load_s = min(load_s, scaled.times[j, READY_S], scaled.times[j, SEEN_S])
             form_s = min(form_s, scaled.times[j, FORMS_S])
         elif row[ROW_STATE] == WARM and not is_source(scaled, router, j):
             kept_s = scaled.reals[state.instances[j, MODEL], KEEP_S]

@@ -9,6 +9,7 @@ from workbench.serving.kernels.rows import has_weights, log_load
 from workbench.serving.kernels.scaled_layout import (
     CONTROL_S,
     COPIED_S,
+    DETECT_S,
     DRAM_S,
     FIXED_S,
     FORMS_S,
@@ -18,12 +19,15 @@ from workbench.serving.kernels.scaled_layout import (
     HOSTS_SEND,
     LOADED_AT,
     MEMORY_FIRST,
+    MODEL_OF,
     OPERATIONS,
     PIPED_S,
     PIPED_WITH,
     PIPELINE,
     READY_S,
+    SEEN_S,
     SOURCE,
+    STALE_S,
     TARGETS,
     TIER,
     WEIGHT_BYTES,
@@ -156,5 +160,8 @@ def _begin(scaled, m, j, senders, many, i, now_s):
         row[TIER], times[READY_S] = DRAM_TIER, begun_s + times[DRAM_S]
     else:
         row[TIER], times[READY_S] = SSD_TIER, np.inf
-        begin_read(scaled, h, j, reals[WEIGHT_BYTES], now_s)
+        if now_s - scaled.gone_s[h, row[MODEL_OF]] < scaled.clock[STALE_S]:
+            times[SEEN_S] = now_s + scaled.clock[DETECT_S]
+        else:
+            begin_read(scaled, h, j, reals[WEIGHT_BYTES], now_s)
     log_load(scaled, j, max(senders, 0), now_s)

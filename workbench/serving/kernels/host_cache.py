@@ -61,6 +61,7 @@ def enter(scaled, h, m, now_s):
         return
     if scaled.hosts[h, USED_S + m] != np.inf:
         scaled.hosts[h, USED_S + m] = now_s
+    scaled.gone_s[h, m] = -np.inf
     make_room(scaled, h, now_s)
 
 
@@ -87,3 +88,4 @@ def make_room(scaled, h, now_s):
         if total <= scaled.hosts[h, CACHE_BYTES] or oldest < 0:
             return
         scaled.hosts[h, USED_S + oldest] = np.nan
+        scaled.gone_s[h, oldest] = now_s

@@ -23,14 +23,16 @@ from workbench.serving.kernels.scaled_layout import (
     PIPED,
     READY_S,
     ROW_STATE,
+    SEEN_S,
     SSD_END_S,
     STARTING,
     TARGETS,
     TIER,
     UP_STATE,
+    WEIGHT_BYTES,
 )
 from workbench.serving.kernels.sending import leave_operation
-from workbench.serving.kernels.ssd import end_read
+from workbench.serving.kernels.ssd import begin_read, end_read
 from workbench.serving.policy.scalers import (
     DRAM_TIER,
     MULTICAST_TIER,
@@ -63,13 +65,19 @@ def _switch_if_piped(state, scaled, links, j, now_s):
 
 @inner_kernel
 def complete(state, scaled, router, chooser, now_s):
-    """End the reads that are due and let rows that are ready come up. False if the policy chose wrongly."""
+    """End the reads that are due, begin those that are seen to be needed, and let rows that are ready come up.
+
+    False if the policy chose wrongly.
+    """
     for h in range(scaled.hosts.shape[0]):
         while scaled.hosts[h, SSD_END_S] <= now_s:
             j = end_read(scaled, h, now_s)
             scaled.times[j, READY_S] = now_s + scaled.reals[state.instances[j, MODEL], CONTROL_S]
             enter(scaled, h, scaled.rows[j, MODEL_OF], now_s)
     for j in range(scaled.rows.shape[0]):
+        if scaled.times[j, SEEN_S] <= now_s:
+            scaled.times[j, SEEN_S] = np.inf
+            begin_read(scaled, scaled.rows[j, HOST_OF], j, scaled.reals[state.instances[j, MODEL], WEIGHT_BYTES], now_s)
         ready = is_loading(scaled.rows[j]) and scaled.times[j, READY_S] <= now_s
         if ready and not come_up(state, scaled, router, chooser, j, now_s):
             return False

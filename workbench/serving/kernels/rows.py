@@ -24,6 +24,7 @@ from workbench.serving.kernels.scaled_layout import (
     PIPED,
     PLACE_OF,
     ROW_STATE,
+    SEEN_S,
     STARTING,
     STATES,
     STATES_USED,
@@ -50,6 +51,7 @@ def change(state, scaled, j, new, now_s):
     row[ROW_STATE] = new
     if row[ROW_STATE] == EMPTY or row[ROW_STATE] == DEAD:
         empty_cache(state.cells, state.instances[j])
+        scaled.times[j, SEEN_S] = np.inf
     state.instances[j, UP] = 1 if row[ROW_STATE] == UP_STATE or row[ROW_STATE] == PIPED else 0
 
 

@@ -54,6 +54,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     counts[at.QUIET_ENOUGH] = scrape + up_ticks.max() + down_ticks.max() + 1
     clock = np.full(at.CLOCK_SIZE, np.inf)
     clock[at.TICK_S], clock[at.LAST_S] = tick_s, -1
+    clock[at.STALE_S], clock[at.DETECT_S] = scaling.stale_s, scaling.detect_s
     places = place.max() + 1
     lists = np.full((at.LISTS, 1 + max(n, hosts, places)), -1)
     up = np.flatnonzero(start_state == at.UP_STATE)
@@ -62,7 +63,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
         lists[by, :n] = np.argsort(where, kind="stable")
         lists[begin, : count + 1] = np.searchsorted(np.sort(where), np.arange(count + 1))
     return Scaled(
-        rows=rows, times=times, hosts=nodes, models=models, reals=reals,
+        rows=rows, times=times, hosts=nodes, gone_s=np.full(used_s.shape, -np.inf), models=models, reals=reals,
         multicast=_multicast(
             *(
                 np.concatenate([local[:, None], sent], axis=1)

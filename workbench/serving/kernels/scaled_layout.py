@@ -36,9 +36,11 @@ FORMS_S = 4
 """When it will serve as a member of a pipeline, infinity for never."""
 THERE_S = 5
 """When its weights will all have been sent, infinity if that is not known."""
-OTHER_FORM = 6
+SEEN_S = 6
+"""When it is seen that the host's memory has its weights no more, so that they are read; infinity else."""
+OTHER_FORM = 7
 """The ten step-time coefficients that it does not use now: as a member of a pipeline, and else those of its own."""
-ROW_TIMES_SIZE = 16
+ROW_TIMES_SIZE = 17
 
 EMPTY, STARTING, UP_STATE, DRAINING, WARM, DEAD, PIPED = np.arange(7)
 """What `ROW_STATE` holds; as numpy's numbers, because numba would compile a function anew for each plain constant."""
@@ -71,9 +73,11 @@ ASSISTS_USED = 10
 operations so far; entries of the logs; rows that drain; how many ticks old the samples are that decisions see."""
 COUNTS_SIZE = 11
 TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(6)
-"""Seconds between ticks; when the next load completes, warm row expires, draining row may be done; the last event
-(-1 before the run begins); when the next member of a pipeline is ready."""
-CLOCK_SIZE = 6
+STALE_S, DETECT_S = 6, 7
+"""Seconds between ticks; when the next load completes (or a read begins late), warm row expires, draining row may be
+done; the last event (-1 before the run begins); when the next member of a pipeline is ready; how late it is known that
+weights left a memory, and how long it takes to see it."""
+CLOCK_SIZE = 8
 
 # What a multicast takes, for each target; from no source, what loads from the memories of hosts take together.
 COPIED_S, PIPED_S, PIPED_WITH = 0, 1, 2
@@ -100,12 +104,13 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 17], float64[N, 16].
+        rows, times: int64[N, 17], float64[N, 17].
         hosts: float64[H, 5 + M].
+        gone_s: float64[H, M], when weights left the memory of a host for lack of room; -infinity if they did not.
         models, reals: int64[M, 14], float64[M, 16].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
-        counts, clock: int64[11], float64[6].
+        counts, clock: int64[11], float64[8].
         lists: int64[8, L], whole numbers by place, host or row.
         logs: float64[4, L, 9], `STATES`, `LOADS`, `TICKS` and `ASSISTS`, of which each has its number of columns.
         links: the network between instances with roles of their own; None where there are none.
@@ -114,6 +119,7 @@ class Scaled(NamedTuple):
     rows: np.ndarray
     times: np.ndarray
     hosts: np.ndarray
+    gone_s: np.ndarray
     models: np.ndarray
     reals: np.ndarray
     multicast: np.ndarray

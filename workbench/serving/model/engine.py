@@ -29,10 +29,8 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         raise UserError("The compiled engine forms no pipelines where other weights come by chains; run it on SimPy.")
     if lowered.updates.time_s.size:
         raise UserError("The compiled engine does not know new versions of weights yet; run it on SimPy.")
-    if lowered.outages.time_s.size or (lowered.scaling is not None and lowered.scaling.stale_s):
-        raise UserError(
-            "The compiled engine does not know failures of links, or late news of memory, yet; run it on SimPy."
-        )
+    if lowered.outages.time_s.size:
+        raise UserError("The compiled engine does not know failures of links yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(*lowered[:7], models, chooser, jumps)

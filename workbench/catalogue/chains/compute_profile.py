@@ -95,7 +95,7 @@ def _linear(draft: Draft) -> list[Verdict]:
     title="How long does a block compute?",
     question="How do the seconds of a job on a server grow with its blocks, the tokens in and the tokens out?",
     backends=("analytic", "torch"),
-    seconds={"analytic": 0.05, "torch": 90},
+    seconds={"analytic": 0.05, "torch": 25},
     draw="chains_profiles.compute",
     panels=AXES,
     say=_say,

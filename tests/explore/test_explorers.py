@@ -337,18 +337,17 @@ def test_figures_have_the_projects_template_and_no_upload_button():
 
 
 def test_an_entry_that_waits_for_its_button_can_be_live(monkeypatch):
-    """First in the background, then at every move; no button is left for it."""
-    monkeypatch.setattr(explorer_module, "_WARM", set())
+    """The figure is there from the beginning and follows every move; no button is left for it."""
     entry = spec.find("blendserve/run-length")
     given = {"sizes": (5_000,), "video_tokens": 2_000}
     assert "compiled" in Explorer(entry, given).buttons
     made = []
     monkeypatch.setattr(explorer_module, "Explorer", lambda *about: made.append(Explorer(*about)) or made[0])
     assert wb.experiment(entry.id).explore(live=True, **given) is made[0].widget
-    made[0].wait(120)
     assert not made[0].buttons
     before = made[0]._below.value
     assert "reaches" in before
+    assert made[0]._figure.data
     made[0].controls["video_tokens"].value.value = 4_000
     assert "reaches" in made[0]._below.value != before
     made[0].close()

@@ -7,12 +7,14 @@ def explore_experiment(spec, parameters, live=False):
     """The explorer of one catalogue entry, its controls standing at the given values, as a widget to display.
 
     Parameters:
-        live: whether the entry's first backend answers at every move of a control, however long it may take.
+        live: whether the entry's first backend answers at once and at every move of a control, however long it takes.
     """
     _need_widgets()
     from workbench.explore.explorer import Explorer
 
-    return Explorer(spec._replace(live=spec.backends[:1]) if live else spec, parameters).widget
+    if live:
+        spec = spec._replace(seconds={**spec.seconds, spec.backends[0]: 0.0})
+    return Explorer(spec, parameters).widget
 
 
 def browse_paper(paper: str):

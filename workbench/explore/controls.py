@@ -37,7 +37,9 @@ class Control:
         if parameter.many:
             self.value = _several(parameter, value)
         elif parameter.kind is bool:
-            self.value = self.widget = w.Checkbox(value=value, description=label, indent=False, style=_STYLE)
+            self.value = self.widget = w.Checkbox(
+                value=value, description=label, indent=False, style=_STYLE, layout=_wide()
+            )
             return
         elif parameter.kind is str:
             self.value = _choice(parameter, value)

@@ -17,7 +17,7 @@ PIXELS = 21
 HALF, GUTTER, GAP = 0.27, 0.17, 0.3
 """Half the width of a host's boxes, what lies beside them for lines, and the room between leaf switches; a host and its
 lines take 1."""
-LEAF, SPINE, TOP, BELOW = (1.1, 2.3), (3.1, 4.3), 5.3, 1.9
+LEAF, SPINE, TOP, BELOW = (1.1, 2.3), (3.1, 4.3), 5.3, 3.1
 """Heights of the bars of switches, and of the drawing, in places of an accelerator above the first one; and what the
 drawing has below the last one, for the copy in memory and the names of leaf switches."""
 WIDE = 10
@@ -47,7 +47,7 @@ class Map(NamedTuple):
     @property
     def mark(self) -> int:
         """Size of an accelerator's mark, pixels."""
-        return 9 if self.small else 14
+        return 7 if self.small else 14
 
 
 def map_of(places: pl.DataFrame) -> Map:
@@ -77,9 +77,11 @@ def topology(outcome: Outcome, panel: str | None = None) -> Canvas:
             made.add(*_chain(key, edges, outcome, where), row=row)
         made.add(*_sources(outcome, where), *_words(tables["places"], where), row=row)
         hosts = list(where.columns)
+        every = 2 if where.small else 1
         made.x(
-            row, title="host (boxes: NVLink groups; bars: leaf switches L, and the spine)",
-            tickvals=[where.columns[host] for host in hosts], ticktext=[str(host) for host in hosts],
+            row, title="host (boxes: NVLink groups, bars: leaf switches)",
+            tickvals=[where.columns[host] for host in hosts], tickangle=0,
+            ticktext=[str(host) if host % every == 0 else "" for host in hosts],
             range=[-0.55, max(where.columns.values()) + 0.55], showgrid=False, zeroline=False,
         )  # fmt: skip
         made.y(row, range=[-where.deep - BELOW, TOP], showgrid=False, zeroline=False, showticklabels=False)
@@ -96,7 +98,7 @@ def topology(outcome: Outcome, panel: str | None = None) -> Canvas:
                 ),
                 row=row,
             )  # fmt: skip
-            made.x(row, title=title, range=[0, 1.6 * max(values, default=0.0) or 1.0])
+            made.x(row, title=title, range=[0, 2.0 * max(values, default=0.0) or 1.0])
             made.y(row, categoryorder="array", categoryarray=list(PLANNERS[::-1]), showticklabels=False)
 
         return paint
@@ -105,8 +107,8 @@ def topology(outcome: Outcome, panel: str | None = None) -> Canvas:
     about = "no accelerator is spare"
     if len(chosen):
         about = f"{chosen['reached'][0]} accelerators in {chosen['last_s'][0]:.3g} s"
-    time = bars("last_s", "seconds until the last accelerator holds the weights", "s", 1.0, COLOURS[0])
-    bytes_up = bars("uplink_bytes", "GB that go up from leaf switches to the spine", "GB", 1e9, COLOURS[1])
+    time = bars("last_s", "seconds until the last one holds all", "s", 1.0, COLOURS[0])
+    bytes_up = bars("uplink_bytes", "GB up from leaf switches to the spine", "GB", 1e9, COLOURS[1])
     painters = {
         "topology": ("who sends to whom, over which switches", drawing),
         "time": ("how long each planner's plan takes", time),
@@ -144,7 +146,9 @@ def _switches(made: Canvas, row: int, outcome: Outcome, where: Map) -> None:
         text = f"L{leaf}"
         if len(hosts) <= SHOWN_LEAVES:
             up, down = bytes_of.get(leaf, (0.0, 0.0))
-            text += f": {up / 1e9:.3g} GB up, {down / 1e9:.3g} GB down"
+            text += f"<br>↑ {up / 1e9:.3g} GB<br>↓ {down / 1e9:.3g} GB"
+        elif len(hosts) > WIDE and leaf % 2:
+            continue
         _label(made, row, text, sum(ends) / 2, -where.deep - BELOW)
     if len(hosts) > 1:
         _box(made, row, (-0.5, max(where.columns.values()) + 0.5), SPINE, **shade)
@@ -221,7 +225,7 @@ def _chain(key: tuple[Any, ...], edges: pl.DataFrame, outcome: Outcome, where: M
         marker={
             "color": colour, "opacity": 1, "line": {"width": 0},
             "symbol": ["circle" if live[one] else "square" for one, _ in found] + ["triangle-right"] * len(heads),
-            "size": [where.mark] * len(found) + [10] * len(heads),
+            "size": [where.mark] * len(found) + [where.mark] * len(heads),
         },
         text=[f"{one}: {name}, holds all after {seconds:.3g} s" for one, seconds in found] + [name] * len(heads),
         hovertemplate="%{text}<extra></extra>",
@@ -266,7 +270,7 @@ def _sources(outcome: Outcome, where: Map) -> Iterator[Trace]:
             [spot.x for spot in spots] or [None], [spot.y for spot in spots] or [None],
             mode="markers+text", name=kind,
             marker={
-                "symbol": "diamond-open" if pruned else "diamond", "size": where.mark + 6,
+                "symbol": "diamond-open" if pruned else "diamond", "size": where.mark + (4 if where.small else 6),
                 "color": LEFT_OUT if pruned else [colours.get(name, GREY) for name in part["name"]] or GREY,
                 "line": {"width": 2 if pruned else 0},
             },

@@ -12,7 +12,7 @@ from workbench.scaling.model.chain_times import MOST_NODES, best_chains, chain_t
 from workbench.scaling.policy.chain_plan import Holder, Spare, free_sources, grouped, plan_chains
 from workbench.scaling.policy.lane_plan import Round, plan_lanes
 
-GREEDY, ARTIFACT, BEST = PLANNERS = ("greedy chains", "lanes of the artifact", "best chains")
+GREEDY, ARTIFACT, BEST = PLANNERS = ("greedy chains", "artifact's lanes", "best chains")
 FEW, MOST = 3000, 60_000
 """Plans that are tried unasked, at every move of a slider, and when they are asked for."""
 CARRIES_KV, NO_HOST = "its way out carries KV", "the artifact sends from no host's memory"

@@ -11,6 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.catalogue import judging, running, spec
+from workbench.catalogue.blendserve import four_sources
 from workbench.catalogue.blendserve.heat import sampled
 from workbench.catalogue.blendserve.jobs import BLEND, NF_BALANCE, NF_DFS, OPTIMAL, TRACES, VLLM
 from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
@@ -242,3 +243,11 @@ def test_more_samples_miss_less():
 def test_lengths_of_a_trace_keep_their_spread():
     with pytest.raises(wb.errors.UserError, match="leave their spread at 1"):
         run("blendserve/sampling", main="azure-code-2023-like", spread=2.0)
+
+
+@pytest.mark.parametrize(
+    ("source", "sum_of_six"), [("BurstGPT", 7.45), ("Azure", 7.31), ("ShareGPT", 6.87), ("WildChat", 6.88)]
+)
+def test_printed_means_of_the_four_sources(source, sum_of_six):
+    """Added up by hand from the printed maps, densities 1.00, 1.20, 1.40 and sharing ratios 0.25, 0.35."""
+    assert four_sources.printed(source) == pytest.approx(sum_of_six / 6)

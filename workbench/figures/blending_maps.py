@@ -47,6 +47,24 @@ def heat(outcome: Outcome, _: str | None = None) -> Canvas:
     return made.x(type="category").y(type="category")
 
 
+def four_sources(outcome: Outcome, _: str | None = None) -> Canvas:
+    """Mean gain by compute source, with the means of the printed cells."""
+    table = first(outcome.tables["means"])
+    names, gain = table["source"].to_list(), table["gain"].to_list()
+    made = figure(f"{BLEND} over {NF_DFS}, means of equal cells", "", "ratio of throughputs")
+    made.add(
+        bar(
+            names, gain, name="ours", marker={"color": Palette(SYSTEMS).colour(BLEND)},
+            text=[f"{value:.2f}" for value in gain], textposition="outside", cliponaxis=False,
+        ),
+        scatter(
+            names, table["printed"].to_list(), mode="markers", name="mean of the printed cells",
+            marker={"symbol": "diamond-open", "size": 12, "color": GREY, "line": {"width": 2}},
+        ),
+    )  # fmt: skip
+    return made.y(range=[0, 1.5])
+
+
 def _curves(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette) -> list[Trace]:
     return [
         scatter(

@@ -25,6 +25,7 @@ for _name in (
     "fig13",
     "fig14",
     "fig15",
+    "four_sources",
     "sampling",
     "leaf_splits",
     "threshold",

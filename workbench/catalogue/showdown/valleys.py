@@ -18,6 +18,7 @@ from workbench.operating import Rule, Run
 from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment, Model, check_fits
 from workbench.profiles import slo as make_slo
+from workbench.serving import ENGINES
 from workbench.workloads import Poisson, fixed_lengths, generate
 
 ALONE, LAST, EQUAL = "no job", "job behind", "job as equal"
@@ -33,7 +34,7 @@ NONE, BEST = "nothing overlaps", "all overlaps, at best"
 FILLED = 1 / 3
 """Of the time that is watched: by then as many requests finish as are begun, and counting starts."""
 
-QUICK_S = 30.0
+QUICK_S = 45.0
 
 
 class Kind(NamedTuple):
@@ -105,14 +106,16 @@ def valleys(
     served.
 
     Formula: an instance that is never idle serves the same number of requests a second, whosesoever they are, so that
-    what online requests leave is the job's. A job of two kinds, of long prompts and of long outputs, then takes its
-    seconds over the share that is left. Where an engine overlaps compute and memory, the order of a job gains at most
+    what online requests leave is the job's. As many run as memory, slots and the tokens of a step allow, and each step
+    brings as many prompts as requests end in it; nothing is evicted, and filling takes no time, so that a simulation of
+    long outputs serves less. A job of two kinds, of long prompts and of long outputs, then takes its seconds over the
+    share that is left. Where an engine overlaps compute and memory, the order of a job gains at most
     what `workbench.blending` says for its density, prompts counted as compute, and outputs in the largest batches as
     memory, with NanoFlow's slopes. The simulated engine does one after the other, as vLLM does, so that orders differ
     by how they begin and end alone.
     """
     hosts, shape = context.cluster(cluster), context.model(model)
-    bears = common.capacity_per_s(context, shape, hosts, prompt_tokens, output_tokens)
+    bears = _bears(context, shape, hosts, Kind(prompt_tokens, output_tokens))
     kinds = (Kind(prompt_tokens, 20), Kind(100, long_output))
     if context.backend == "analytic":
         served = pl.DataFrame([row for share in SHARES for row in _left(context, share, bears, seeds)])
@@ -198,6 +201,24 @@ def _ordered(order: str, kinds: tuple[Kind, Kind], count: int) -> list[Kind]:
     return [dense] * count + [light] * count if order == PROMPTS else [light] * count + [dense] * count
 
 
+def _bears(context: Context, model: Model, cluster: Cluster, kind: Kind) -> float:
+    """Requests/s of an instance for which more than enough wait: in the mean step, as many begin as end."""
+    step, engine = step_time(model, cluster.accelerator, Deployment()), ENGINES["continuous"]
+    running = min(engine.slots, engine.budget * kind.output / kind.prompt, _largest(model, cluster, kind))
+    begin = running / kind.output
+    stored = max(0, kind.prompt - engine.budget) / 2  # of a prompt that comes in several chunks, in the mean one
+    kept = running * (kind.prompt + kind.output / 2)
+    seconds = float(step.mixed_s(begin * kind.prompt, running, kept, stored, max(begin, 1.0)))
+    return context.cite(
+        "requests an instance bears", begin / seconds, "1/s", "computed", f"{step.source}; full batches"
+    )
+
+
+def _largest(model: Model, cluster: Cluster, kind: Kind) -> int:
+    """Requests whose KV fits, at least one."""
+    return max(1, check_fits(model, cluster.accelerator).kv_tokens // (kind.prompt + kind.output))
+
+
 def _left(context: Context, share: float, bears: float, seeds: int) -> list[dict[str, Any]]:
     online = {"online_per_s": share * bears}
     rows = []
@@ -215,9 +236,10 @@ def _bounds(
     """Seconds of the job in what online requests leave, without overlap and with all that NanoFlow's slopes allow."""
     step = step_time(model, cluster.accelerator, Deployment())
     compute_s = memory_s = 0.0
-    for prompt, output in kinds:
+    for kind in kinds:
+        prompt, output = kind
         compute_s += count * float(step.prefill_s(prompt))
-        batch = max(1, min(count, check_fits(model, cluster.accelerator).kv_tokens // (prompt + output)))
+        batch = min(count, _largest(model, cluster, kind))
         memory_s += count * output * float(step.decode_s(batch, batch * (prompt + output / 2))) / batch
     slopes = SLOPES[INTERFERENCE]
     gain = float(reordering_gain(compute_s / memory_s, *slopes))

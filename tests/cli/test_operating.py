@@ -62,6 +62,22 @@ def test_a_system_that_scales_takes_choices_bounds_and_a_rule(capsys, trace):
     assert "GPU seconds a request" in out
 
 
+@pytest.mark.parametrize("name", ["blitzscale", "distserve-full"])
+def test_bounds_are_those_of_each_kind_where_prompts_and_decoding_are_apart(capsys, trace, tmp_path, name):
+    """The same answer as in Python with two to three instances of both kinds."""
+    arguments = ["--trace", trace, "--cluster", "blitzscale-a", "--model", "llama-3-8b", *PROMISE]
+    code, out, err = run(capsys, "simulate", name, *arguments, "--instances", "2:3", "--out", tmp_path / "run")
+    assert (code, err) == (0, "")
+    other = wb.simulate(
+        name, trace=trace, cluster="blitzscale-a", models="llama-3-8b", slo=wb.slo(ttft_s=1, tbt_s=0.1),
+        deployment=wb.deployment(prefill=(2, 3), decode=(2, 3)),
+    )  # fmt: skip
+    assert out.startswith(other.sentence)
+    assert wb.load(tmp_path / "run").requests.equals(other.requests)
+    code, out, _ = run(capsys, "capacity", name, *arguments, "--instances", "1:1", "--attainment", 0.5)
+    assert (code, out.startswith(f"{name} bears ")) == (0, True)
+
+
 def test_capacity_and_plan_answer(capsys, trace):
     arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", *PROMISE]
     code, out, _ = run(capsys, "capacity", "dedicated", *arguments, "--attainment", 0.95)
@@ -102,6 +118,9 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["capacity", "fixed", *COMMON, *PROMISE, "--attainment", 1.5], "field 'attainment': is 1.5"),
         (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is a pool of models"),
         (["plan", "--trace", "no.csv", *COMMON[2:], *PROMISE], "no.csv"),
+        (["plan", *COMMON, *PROMISE, "--system", "distserve-full"], "keeps prompts and decoding apart, and wb.plan"),
+        (["plan", *COMMON, *PROMISE, "--system", "blitzscale"], "keeps prompts and decoding apart, and wb.plan"),
+        (["simulate", "distserve-full", *COMMON], "a deployment with prefill=(least, most)"),
     ],
 )
 def test_what_the_user_can_mend_is_one_sentence_and_exit_code_2(capsys, arguments, sentence):

@@ -56,8 +56,10 @@ def _common(parser: argparse.ArgumentParser, *, promised: bool) -> None:
         help="change a choice of the system, such as tick_s=0.5 or variant=artifact",
     )  # fmt: skip
     parser.add_argument(
-        "--instances", metavar="LEAST:MOST", help="bounds of each model's instances where the system scales"
-    )
+        "--instances", metavar="LEAST:MOST",
+        help="bounds of each model's instances where the system scales; of each kind where prompts and decoding are "
+        "apart",
+    )  # fmt: skip
     parser.add_argument("--step", default="roofline", metavar="SOURCE", help="of step times (default roofline)")
     parser.add_argument("--kv-tokens", type=int, metavar="N", help="tokens of KV that fit an instance, where known")
     parser.add_argument("--slo", metavar="PRESET", help="the promise of a paper, such as aegaeon")
@@ -96,7 +98,8 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _deployment(options: argparse.Namespace, tp: int | None = None):
+def _deployment(options: argparse.Namespace, tp: int | None = None, *, apart: bool = False):
+    """The deployment; one pair of bounds, for instances that do both phases or for each of two kinds that do one."""
     from workbench import profiles
 
     bounds = None
@@ -106,7 +109,16 @@ def _deployment(options: argparse.Namespace, tp: int | None = None):
             raise UserError(f"--instances takes LEAST:MOST, as in 1:8, got {options.instances!r}.")
         bounds = (int(least), int(most))
     tp = tp if tp is not None else 1 if options.tp is None else options.tp
-    return profiles.deployment(tp=tp, dtype=options.dtype, prefill=bounds, colocated=True)
+    decode = bounds if apart else None
+    return profiles.deployment(tp=tp, dtype=options.dtype, prefill=bounds, decode=decode, colocated=not apart)
+
+
+def _keeps_apart(given: Any) -> bool:
+    """Whether instances of a system, or of the one of a name, compute prompts or decode only."""
+    from workbench import operating
+
+    found = operating.system(given)
+    return isinstance(found, operating.System) and found.roles == "apart"
 
 
 def _system(options: argparse.Namespace, name: str):
@@ -152,12 +164,13 @@ def _simulate(options: argparse.Namespace) -> None:
         if path:
             require_writable(Path(path).parent, f"give another {name}")
     until_s = math.inf if options.until is None else options.until
+    system = _system(options, options.system)
+    deployment = _deployment(options, apart=_keeps_apart(system))
     with progress() as tell:
         tell(f"{options.system} serves {options.trace}")
         run = operating.simulate(
-            _system(options, options.system), **_asked(options), deployment=_deployment(options),
-            backend=options.backend, until_s=until_s,
-        )  # fmt: skip
+            system, **_asked(options), deployment=deployment, backend=options.backend, until_s=until_s
+        )
     print(run.sentence + "\n")
     for note in run.notes:
         print(note + "\n")
@@ -172,11 +185,12 @@ def _capacity(options: argparse.Namespace) -> None:
     from workbench import operating
     from workbench.cli.tables import progress, show
 
+    system = _system(options, options.system)
+    deployment = _deployment(options, apart=_keeps_apart(system))
     with progress() as tell:
         found = operating.capacity(
-            _system(options, options.system), **_asked(options), deployment=_deployment(options),
-            attainment=options.attainment, progress=tell,
-        )  # fmt: skip
+            system, **_asked(options), deployment=deployment, attainment=options.attainment, progress=tell
+        )
     print(found.sentence + "\n")
     show(found.tried.drop("run"), "Loads that were run")
 

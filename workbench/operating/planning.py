@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from workbench.errors import InputError
+from workbench.errors import InputError, UserError
 from workbench.operating.choices import counted, find_system, listed, promised
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.scaling_rule import rule_of
@@ -78,7 +78,8 @@ def plan(
         of_the_run: what else `wb.simulate` takes: policies, step, kv_tokens.
 
     Raises:
-        UserError: nothing that was to be tried can hold the model, with the arithmetic.
+        UserError: nothing that was to be tried can hold the model, with the arithmetic; a system that keeps prompts
+            and decoding apart, of which two numbers would have to be found.
     """
     cluster, slo = find_cluster(cluster), promised(slo)
     check_watching(progress)
@@ -97,6 +98,11 @@ def plan(
     policies = dict(of_the_run.pop("policies", None) or {})
     rule = policies.pop("autoscaler", None)
     for system in map(find_system, systems):
+        if system.roles == "apart":
+            raise UserError(
+                f"System {system.name!r} keeps prompts and decoding apart, and wb.plan looks for one number of "
+                "instances; try deployments with prefill=(least, most) and decode=(least, most) in wb.capacity."
+            )
         system = told_hash_blocks(system, trace)
         system = system if rule is None else system.replaced(autoscaler=rule_of(rule))
         named = models_of(models, table)

@@ -10,6 +10,7 @@ import workbench as wb
 from workbench.catalogue.chains import tab1 as table_1
 from workbench.catalogue.chains.finer_blocks import split
 from workbench.chains import Fleet
+from workbench.errors import UserError
 
 
 def readings(result, *kinds):
@@ -51,6 +52,55 @@ def test_what_is_not_stated_does_not_explain_table_1(shared_data):
     assert "waiting median 20.5 s" in reason
     assert judged["verdict"].to_list() == ["differs"] * 4
     assert judged["reason"].str.contains("with contention = False").all()
+
+
+def written(folder, arrivals):
+    """The path of a trace with requests at these seconds, 100 tokens in and 10 out."""
+    path = folder / "few.csv"
+    path.write_text("arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{at},100,10\n" for at in arrivals))
+    return str(path)
+
+
+FEW = {"arrivals-test": 3, "assumptions": 2, "online": 2, "tab1": 2}
+"""Experiments that need gaps or a rate, and the fewest requests that have them."""
+
+
+@pytest.mark.parametrize("id", FEW)
+def test_a_trace_of_too_few_requests_is_refused_in_a_sentence(id, tmp_path):
+    entry = wb.experiment(f"chains/{id}")
+    backend = "analytic" if id == "arrivals-test" else "compiled"
+    for arrivals in ([5.0] * 4, *([float(k) for k in range(count)] for count in range(1, FEW[id]))):
+        with pytest.raises(UserError, match=r"at least . requests|arrive at once"):
+            entry.run(backend, quick=True, trace=written(tmp_path, arrivals))
+    result = entry.run(backend, quick=True, trace=written(tmp_path, [float(k * k) for k in range(FEW[id])]))
+    assert result.sentence
+    assert result.figure().data
+
+
+def test_where_nobody_waits_no_share_of_waiting_is_saved(tmp_path):
+    """Two requests an hour apart wait under no system; and the first 100 of a trace may come at once."""
+    entry = wb.experiment("chains/tab1")
+    result = entry.run("compiled", quick=True, trace=written(tmp_path, [0.0, 3600.0]))
+    waits = result.tables["metrics"].filter(pl.col("metric").str.starts_with("waiting"))
+    assert waits["seconds"].max() == 0
+    assert not result.tables["headline"]["series"].str.starts_with("mean waiting saved").any()
+    with pytest.raises(UserError, match="first 100 requests of the trace arrive at once"):
+        entry.run("compiled", quick=True, requests=100, trace=written(tmp_path, [0.0] * 100 + [9.0]))
+
+
+def test_the_first_thousand_arrivals_at_once_have_no_rate(tmp_path):
+    result = wb.experiment("chains/arrivals-test").run(trace=written(tmp_path, [0.0] * 1000 + [5.0]))
+    assert result.tables["gaps"].row(0, named=True)["largest_s"] == 5.0
+    assert not (result.tables["headline"]["x"] == "first 1000 rows").any()
+
+
+def test_rates_that_no_c_keeps_up_with_have_no_best_c():
+    """Ten slow servers: the simulation has no c at 0.6/s and above, which the figure and the sentence leave out."""
+    result = wb.experiment("chains/c-star").run(("analytic", "compiled"), quick=True, servers=10, fast_share=0.0)
+    assert result.tables["best"].filter(pl.col("rule") == "simulation")["reserved"].null_count()
+    assert result.tables["headline"]["value"].null_count() == 0
+    assert "staircase" in result.sentence
+    assert result.figure().data
 
 
 def means(result):

@@ -205,6 +205,12 @@ def test_systems_that_cannot_be_answered():
         in_fractions([1, 2], [1, 1], 3)
     with pytest.raises(InputError, match="at least one number"):
         in_fractions([], [], 1)
+    for rates in (1, "1", None, ["a"], [[1.0]], [float("nan")], ["1/0"], ["1e400"]):
+        with pytest.raises(InputError, match="rates_per_s"):
+            in_fractions(rates, [1], "0.5")
+    for arrivals in ("a", None, [1], float("inf"), float("nan"), "1e400", -1):
+        with pytest.raises(InputError, match="arrival_rate_per_s"):
+            in_fractions([1], [1], arrivals)
     for function in (bounds, in_fractions):
         with pytest.raises(InputError, match="rates_per_s"):
             function([1e-320], [1], 1e-321)

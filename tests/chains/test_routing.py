@@ -230,6 +230,17 @@ def test_bprr_places_each_block_often_enough():
         assert (held >= 1).all()
 
 
+def test_bprr_holds_what_memory_allows_however_many_come():
+    """R_max by hand: (30 + 30 - 10 (2 + 2)) / (1 (2 + 2)) = 5 sessions, so each server hosts 30 / 15 = 2 blocks."""
+    fleet = Fleet(
+        memory_bytes=[30, 30], communication_s=[1, 1], compute_s=[1, 1], layers=2, block_bytes=10, cache_bytes=1
+    )
+    for rate in (1e3, 1e308):
+        servers = bprr(fleet, rate).servers
+        assert servers.blocks.tolist() == [2, 2]
+        assert servers.slots.tolist() == [10, 10]
+
+
 def test_alone_all_systems_take_their_nominal_time():
     """A single job on whole-model servers: what dispatch takes on the same chain."""
     fleet = Fleet(

@@ -127,3 +127,15 @@ def test_what_cannot_be_planned():
     with pytest.raises(InputError, match="2 kinds of work"):
         switching_path(sized_jobs([0.0], [1.0])._replace(work=np.ones((1, 2))), plan([-np.inf], [compose(TWO, 1)], 1.0))
     assert place(TWO, 1).groups == 2
+    for reserved in (3, "3", [], [1, "a"], [2.5], None):
+        with pytest.raises(InputError, match="'reserved'"):
+            Windows(TWO, reserved)
+    one = compose(TWO, 1)
+    for switch_s in ("x", [0.0, 1.0], [-np.inf], [-np.inf, np.nan], [-np.inf, np.inf], [-np.inf, {}]):
+        with pytest.raises(InputError, match="'switch_s'"):
+            plan(switch_s, [one, one], 1.0)
+    with pytest.raises(InputError, match="'switch_s'"):
+        plan([-np.inf, 2.0, 1.0], [one, one, one], 1.0)
+    for compositions in ([], None, [one, 3], [one, compose(cases.FIVE, 1)]):
+        with pytest.raises(InputError, match="'compositions'"):
+            plan([-np.inf, 1.0], compositions, 1.0)

@@ -228,6 +228,11 @@ def test_what_cannot_be_answered():
         fewest_chains(cases.FIVE, 0, 1.0)
     with pytest.raises(InputError, match=r"'reserved': is empty"):
         tune(cases.FIVE, 0.1, reserved=[])
+    for reserved in (3, "3", [1, "a"], [2.5]):
+        with pytest.raises(InputError, match="'reserved'"):
+            tune(cases.FIVE, 0.1, reserved=reserved)
+    with pytest.raises(InputError, match="'most'"):
+        all_chains(cases.FIVE, compose(cases.FIVE, 1).placement, most="3")
     with pytest.raises(InputError, match=r"'most_load': is 2"):
         tune(cases.FIVE, 0.1, 2.0)
     vast = cases.FIVE.model_copy(update={"memory_bytes": cases.FIVE.memory_bytes * 2**40})

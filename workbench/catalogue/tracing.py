@@ -16,7 +16,9 @@ BURST = "lambdascale-burst"
 """The half hour of BurstGPT in λScale's artifact; nobody offers it by that name, so a file is known by its content."""
 
 
-def replayed(context: Context, asked: str, *, longest_s: float = 0.0, published: tuple[str, ...] = ()) -> Trace:
+def replayed(
+    context: Context, asked: str, *, longest_s: float = 0.0, published: tuple[str, ...] = (), least: int = 1
+) -> Trace:
     """A trace by name or path, entered into the ledger and named in the verdicts.
 
     A named trace that is not on this machine is replaced by its generated stand-in; then, and where `published` names
@@ -26,9 +28,10 @@ def replayed(context: Context, asked: str, *, longest_s: float = 0.0, published:
         asked: a name of `traces()`, of a stand-in, or a path.
         longest_s: seconds to take at most, 0 for all; of a longer trace its busiest window of that length.
         published: names of the traces that the published numbers are about; empty where any real one will do.
+        least: requests that are needed; where these are two or more, they must not all arrive at once.
 
     Raises:
-        UserError: an empty name, or a trace that is neither here nor has a stand-in.
+        UserError: an empty name, a trace that is neither here nor has a stand-in, or one of too few requests.
     """
     if not asked.strip():
         raise UserError("Parameter 'trace' is empty; give the name of a trace, of a stand-in, or the path of a file.")
@@ -36,6 +39,13 @@ def replayed(context: Context, asked: str, *, longest_s: float = 0.0, published:
     missing = facts is not None and facts.stand_in is not None and located(facts) is None
     trace = _read(facts.stand_in.name if missing else asked, longest_s)
     name = name_of(trace)
+    arrival = trace.requests["arrival_s"]
+    span_s = float(arrival[-1] - arrival[0])
+    if len(trace) < least or (least > 1 and not span_s):
+        raise UserError(
+            f"{name}: requests {len(trace)}, from the first to the last {span_s:g} s; give a trace of at least {least} "
+            "requests that do not all arrive at once."
+        )
     context.traces.append(name)
     context.cite(f"trace {name}", len(trace), "requests", *_origin(trace, asked if missing else ""))
     if trace.origin.stand_in:

@@ -51,13 +51,15 @@ def arrivals_test(
     window_s: Annotated[float, Par("Rate over windows of", "s", low=1, high=300, step=1, free=True)] = 10.0,
 ) -> dict[str, pl.DataFrame]:  # fmt: skip
     """Distribution of gaps, and rate over time; counts of the whole trace and of its first 1,000 requests."""
-    replay = replayed(context, trace, published=(TRACE,))
+    replay = replayed(context, trace, published=(TRACE,), least=3)
     requests = replay.requests
     arrival = requests["arrival_s"].to_numpy()
     gaps = np.diff(arrival)
     edges = np.arange(0.0, arrival[-1] + window_s, window_s)
     counts = np.histogram(arrival, np.append(edges, edges[-1] + window_s))[0]
-    known = _counts(requests, WHOLE) + (_counts(requests.head(ROWS), FIRST) if len(requests) > ROWS else [])
+    known = _counts(requests, WHOLE)
+    if len(requests) > ROWS and arrival[ROWS - 1] > arrival[0]:
+        known += _counts(requests.head(ROWS), FIRST)
     whole = {series: value for series, _, value, _ in known[: len(_counts(requests, WHOLE))]}
     row = {
         "trace": replay.origin.name,

@@ -142,7 +142,7 @@ def assumptions(
             for end, value in zip(("lower", "upper"), values, strict=True)
         ]
         return {"reference": table, "headline": headline(known)}
-    arrival = replayed(context, trace).requests["arrival_s"].to_numpy()
+    arrival = replayed(context, trace, least=2).requests["arrival_s"].to_numpy()
     count = min(jobs, 30_000) if context.mode == "quick" else jobs
     twins = _table(context, chains, arrival, gaps_scv, min(count, FEW[context.mode]), (0.5, 0.8))
     table = twins if context.backend == "simpy" else _table(context, chains, arrival, gaps_scv, count, LOADS)

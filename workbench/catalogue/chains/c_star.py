@@ -24,9 +24,11 @@ SERIES = "best c by the lower bound, x = arrival rate in 1/s"
 
 
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
-    table = tables["best"].filter(pl.col("reserved").is_not_null())
+    table = tables["best"].filter((pl.col("draw") == 0) & pl.col("reserved").is_not_null())
+    if not len(table):
+        return "No c keeps up with any of these arrival rates."
     rule = table["rule"][0]
-    first = table.filter((pl.col("draw") == 0) & (pl.col("rule") == rule))
+    first = table.filter(pl.col("rule") == rule)
     turns = first.unique("reserved", keep="first", maintain_order=True).select("rate_per_s", "reserved").rows()
     steps = [f"{c} from {rate:g}/s" for rate, c in turns]
     by = "simulation" if rule == "simulation" else f"the {rule}"
@@ -74,7 +76,8 @@ def c_star(
     given = common.setting(context, cluster, model, servers, fast_share, orchestrator=orchestrator, types=types)
     if context.backend == "compiled":
         table = _simulated(context, common.draws(context, given, 1)[0].fleet)
-        known = [("best c by simulation, x = arrival rate in 1/s", rate, c, "1") for _, rate, _, c in table.rows()]
+        found = table.filter(pl.col("reserved").is_not_null()).rows()
+        known = [("best c by simulation, x = arrival rate in 1/s", rate, c, "1") for _, rate, _, c in found]
         return {"best": table, "headline": headline(known)}
     rows = []
     for number, draw in enumerate(common.draws(context, given, draws)):

@@ -106,7 +106,7 @@ def online(
     """
     given = common.setting(context, cluster, model, servers, fast_share)
     windows = Windows(common.draws(context, given, 1)[0].fleet, TRIED)
-    requests = replayed(context, trace).requests
+    requests = replayed(context, trace, least=2).requests
     arrival = requests["arrival_s"].to_numpy()
     arrival = (arrival - arrival[0]) * (arrival.size / mean_rate_per_s / (arrival[-1] - arrival[0]))
     if context.mode == "quick":

@@ -267,6 +267,7 @@ def _headline(table: pl.DataFrame) -> list[tuple[str, object, float, str]]:
         known += [
             (f"{text} saved against PETALS", name, 1 - value[metric, name] / value[metric, PETALS], "1")
             for name in SYSTEMS[1:]
+            if value[metric, PETALS]
         ]
     for other in (BPRR, WHOLE):
         share = 1 - value["response mean", PROPOSED] / value["response mean", other]
@@ -298,8 +299,8 @@ def _path(
     if name in (WHOLE, PROPOSED):
         chains = chains_of(_made(name, seen, reserved), seen.times, seen.usual)
         return (simulate_dispatch if simpy else dispatch_path)(jobs, chains, contention=contention)
-    rate = jobs.arrival_s.size / float(jobs.arrival_s[-1] - jobs.arrival_s[0])
-    system = bprr(seen.fleet, rate, seen.usual[2] + 1) if name == BPRR else _petals(context, seen, number)
+    output = seen.usual[2] + 1
+    system = bprr(seen.fleet, testbed.rate_of(jobs), output) if name == BPRR else _petals(context, seen, number)
     usual = np.array(seen.usual) * (expected if name == BPRR else 1.0)
     system = with_work(system, seen.times.communication_s, seen.times.compute_s, usual)
     return (simulate_routed if simpy else routed_path)(jobs, system, contention=contention)

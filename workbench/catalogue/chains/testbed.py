@@ -24,6 +24,7 @@ from workbench.chains import (
     sites_of,
     token_times,
 )
+from workbench.errors import UserError
 
 TRACE, REQUESTS = "azure-code-2023", 1000
 WORK = {"as the scripts have it (0.86)": 0.86e9, "twice the parameters (0.405)": 0.405e9}
@@ -75,6 +76,16 @@ def jobs_of(context: Context, trace: str, count: int) -> JobList:
     """The first requests of a trace as jobs of tokens."""
     requests = replayed(context, trace, published=(TRACE,)).requests.head(count)
     return jobs_of_requests(requests, context.seed)
+
+
+def rate_of(jobs: JobList) -> float:
+    """Jobs a second from the first to the last, by which BPRR places blocks; `UserError` where all come at once."""
+    if not (span_s := float(jobs.arrival_s[-1] - jobs.arrival_s[0])):
+        raise UserError(
+            f"The first {jobs.arrival_s.size} requests of the trace arrive at once, which is no rate to place blocks "
+            "by; give a trace whose first requests arrive at several times."
+        )
+    return jobs.arrival_s.size / span_s
 
 
 def bed(context: Context, cluster: Any, model: Any, slices: str, work: str, jobs: JobList, number: int | None) -> Bed:

@@ -2,14 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from workbench.chains.model.ordering import ordered
-from workbench.errors import UserError
-from workbench.queueing.checking import arrival_rate, stable
+from workbench.errors import InputError, UserError
+from workbench.queueing.checking import arrival_rate, finite, stable
 from workbench.queueing.kernels.levels import level_probabilities_slow
+from workbench.records import shown
 
 MOST_STATES = 400
 """Combinations of busy slots whose balance is still solved in fractions within some seconds."""
@@ -37,20 +38,32 @@ def in_fractions(rates_per_s: Sequence, slots: Sequence[int], arrival_rate_per_s
     >>> found.exact / Fraction("0.75")
     Fraction(40, 23)
     """
-    ordered([float(Fraction(rate)) for rate in rates_per_s], slots)
+    if isinstance(rates_per_s, str) or not isinstance(rates_per_s, Iterable):
+        raise InputError(f"is {shown(rates_per_s)}", "give a list of rates", field="rates_per_s")
+    rates = [_fraction(rate, "rates_per_s") for rate in rates_per_s]
+    arrivals = _fraction(arrival_rate_per_s, "arrival_rate_per_s")
+    ordered([finite(rate, "rates_per_s") for rate in rates], slots)
     counts = [int(count) for count in slots]
     if (states := math.prod(count + 1 for count in counts)) > MOST_STATES:
         raise UserError(
             f"{states:,} combinations of busy slots are too many for fractions; take at most {MOST_STATES}, or `exact`."
         )
-    rates, arrivals = [Fraction(rate) for rate in rates_per_s], Fraction(arrival_rate_per_s)
-    arrival_rate(float(arrivals))
+    arrival_rate(arrivals)
     capacity = sum((rate * count for rate, count in zip(rates, counts, strict=True)), Fraction(0))
     if arrivals >= capacity:
         stable(f"{len(rates)} chains with {sum(counts)} slots", float(arrivals), float(capacity), "add slots")
     unit = sorted((rate for rate, count in zip(rates, counts, strict=True) for _ in range(count)), reverse=True)
     lower, upper = (_birth_and_death(arrivals, order) for order in (unit, unit[::-1]))
     return InFractions(lower, _mean_inside(arrivals, rates, counts), upper)
+
+
+def _fraction(value, name: str) -> Fraction:
+    """A number that a user gave, without rounding; else an `InputError` that names it."""
+    try:
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        remedy = 'give a fraction, a finite number, or a text such as "0.05"'
+        raise InputError(f"is {shown(value)}", remedy, field=name) from None
 
 
 def _birth_and_death(arrival_rate_per_s: Fraction, unit_rates_per_s: list[Fraction]) -> Fraction:

@@ -14,9 +14,11 @@ from workbench.chains.model.fleet import Fleet
 from workbench.chains.model.jobs import JobList
 from workbench.chains.model.paths import check_end
 from workbench.chains.model.serving import Served, chains_of
+from workbench.chains.model.tuning import to_try
 from workbench.errors import InputError
 from workbench.queueing import Path
 from workbench.queueing.checking import not_negative, positive, vector
+from workbench.records import shown
 
 
 class Plan(NamedTuple):
@@ -45,7 +47,7 @@ class Windows:
     """Compositions by c of one fleet, each made once, and what they promise at a rate."""
 
     def __init__(self, fleet: Fleet, reserved: Sequence[int]):
-        made = {int(c): compose(fleet, int(c)) for c in reserved}
+        made = {c: compose(fleet, c) for c in to_try(reserved)}
         self.made = {c: one for c, one in made.items() if one.chains}
         if not self.made:
             raise InputError("holds no c with which these servers host the model", "give other ones", field="reserved")
@@ -109,11 +111,20 @@ def plan(switch_s, compositions: Sequence[Composition], bytes_per_s: float) -> P
     """Compositions that take over at given instants, and what each loads.
 
     Parameters:
-        switch_s: rising instants, the first one -infinity.
+        switch_s: instants that never fall, the first one -infinity.
         compositions: of the same fleet.
         bytes_per_s: bandwidth at which a server loads blocks.
     """
     speed = positive(bytes_per_s, "bytes_per_s")
+    made = isinstance(compositions, Sequence) and all(isinstance(one, Composition) for one in compositions)
+    if not made or len({one.fleet.servers for one in compositions}) != 1:
+        raise InputError("are no compositions of one fleet", "give a list of what compose makes", field="compositions")
+    if not _rising(switch_s, len(compositions)):
+        raise InputError(
+            f"is {shown(switch_s)}",
+            "give -infinity and then seconds that never fall, an instant for each composition",
+            field="switch_s",
+        )
     servers = compositions[0].fleet.servers
     missing = np.zeros((len(compositions), servers))
     for number in range(1, len(compositions)):
@@ -124,6 +135,20 @@ def plan(switch_s, compositions: Sequence[Composition], bytes_per_s: float) -> P
         tuple(compositions),
         missing / speed,
         missing.sum(axis=1).astype(np.int64),
+    )
+
+
+def _rising(instants, count: int) -> bool:
+    """Whether these are so many instants in order, equal ones included, the first -infinity and no other infinite."""
+    try:
+        begin = np.array(instants, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return bool(
+        begin.shape == (count,)
+        and begin[0] == -math.inf
+        and np.isfinite(begin[1:]).all()
+        and (np.diff(begin[1:]) >= 0).all()
     )
 
 

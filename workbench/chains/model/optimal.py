@@ -82,6 +82,7 @@ def all_chains(fleet: Fleet, placement: Placement, most: int = MOST_CHAINS) -> t
     Raises:
         UserError: there are more than `most`.
     """
+    most = whole(most, "most", 1)
     slots = free_slots(fleet, placement)
     ends = np.where(placement.blocks > 0, placement.first + placement.blocks, -1)
     found: list[Chain] = []

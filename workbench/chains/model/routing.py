@@ -135,7 +135,8 @@ def bprr(fleet: Fleet, arrival_rate_per_s: float, output_tokens: float = 20.0) -
     most = max(1, spare // (fleet.cache_bytes * (layers + servers)))
     single_s = _quickest(fleet, _cg_bp(fleet, 1, tokens))
     mean = rate * single_s
-    sessions = min(max(1, round(mean + math.sqrt(mean))), most)
+    wanted = mean + math.sqrt(mean)
+    sessions = most if wanted >= most else max(1, round(wanted))
     placement = _cg_bp(fleet, sessions, tokens)
     left = fleet.memory_bytes - fleet.block_bytes * placement.blocks
     made = Servers(

@@ -11,7 +11,7 @@ from workbench.chains.model.composing import compose, needed_rate, place
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import MOST_SERVERS, positive
-from workbench.records import whole
+from workbench.records import shown, whole
 
 RULES = {"surrogate": "surrogate_s", "lower bound": "lower_s", "upper bound": "upper_s"}
 """What c can be chosen by, and the column that holds it."""
@@ -58,11 +58,9 @@ def tune(
                 "give the values of `reserved` to try."
             )
         reserved = range(1, fleet.most_reserved + 1)
-    elif not (reserved := list(reserved)):
-        raise InputError("is empty", "give a value of c to try", field="reserved")
     rows = []
-    for c in reserved:
-        counted = place(fleet, whole(c, "reserved", 1), target)
+    for c in to_try(reserved):
+        counted = place(fleet, c, target)
         if not counted.groups:
             continue
         made = compose(fleet, c, np.inf if every_server else target)
@@ -86,6 +84,16 @@ def tune(
             "add memory or servers."
         )
     return Tuning(table, {rule: _least(table, column) for rule, column in RULES.items()})
+
+
+def to_try(reserved: Iterable[int]) -> list[int]:
+    """Values of c that are to be tried, at least one, or an `InputError`."""
+    if isinstance(reserved, str) or not isinstance(reserved, Iterable):
+        raise InputError(f"is {shown(reserved)}", "give a list of values of c to try", field="reserved")
+    values = [whole(c, "reserved", 1) for c in reserved]
+    if not values:
+        raise InputError("is empty", "give a value of c to try", field="reserved")
+    return values
 
 
 def _least(table: pl.DataFrame, column: str) -> int | None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from workbench.errors import InputError
 from workbench.scaling.model.chain_times import best_chains, chain_times, plan_time
 from workbench.scaling.policy.chain_plan import Chain, Holder, Node, Spare, free_sources, grouped, plan_chains
+from workbench.scaling.policy.lane_plan import plan_lanes
 
 GBPS = 1e9 / 8
 ROLES = ("prefill", "decode", "colocated", "host")
@@ -100,10 +101,18 @@ def test_limits():
     holder, spare = Holder(name="d", bytes_per_s=1.0), Spare(name="g", domain=0, bytes_per_s=1.0)
     assert plan_chains([holder], [spare], 0) == []
     assert plan_time([], 1.0) == (0.0, 0.0)
-    with pytest.raises(InputError, match="holds the weights"):
-        plan_chains([], [spare], 1)
-    with pytest.raises(InputError, match="2 where 1 spare"):
-        plan_chains([holder], [spare], 2)
+    prefill = Holder(name="d", role="prefill", bytes_per_s=1.0)
+    for planner in (plan_chains, lambda *given: best_chains(*given, 1.0), plan_lanes):
+        with pytest.raises(InputError, match="holds the weights"):
+            planner([], [spare], 1)
+        with pytest.raises(InputError, match="2 where 1 spare"):
+            planner([holder], [spare], 2)
+        with pytest.raises(InputError, match="-1; give a whole number of 0 or more"):
+            planner([holder], [spare], -1)
+        with pytest.raises(InputError, match="'spares': has 'g' 2 times; give each a name"):
+            planner([holder], [spare, spare], 1)
+        with pytest.raises(InputError, match="'holders': has 'd' 2 times"):
+            planner([holder, prefill], [spare], 1)
     with pytest.raises(InputError, match="allow 1"):
         plan_chains([holder], [spare], 1, chains=2)
     with pytest.raises(InputError, match="at most 1"):

@@ -144,6 +144,11 @@ def test_throughput_while_layers_come():
     assert throughput_gain(8, [4]) == pytest.approx([2.0])
     with pytest.raises(InputError, match="0 to 7"):
         throughput_gain(7, [8])
+    for loaded in ([float("nan")], [1.5], ["1"], [True]):
+        with pytest.raises(InputError, match="'loaded': holds what is no whole number; give layers, 0 to 7"):
+            throughput_gain(7, loaded)
+    with pytest.raises(InputError, match="'layers': is 0; give a whole number of 1 or more"):
+        throughput_gain(0, [0])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +159,8 @@ def test_throughput_while_layers_come():
         ({"arrival_s": (1.0, 0.0)}, "sort it"),
         ({"layer_s": (1.0,)}, "1 entries for 2 batches"),
         ({"schedule": "zig"}, "zigzag"),
-        ({"schedule": "planned"}, "give both or neither"),
+        ({"schedule": "planned"}, "go together, got no plan; give both or neither"),
+        ({"plan": (1, 2)}, "go together, got a plan with schedule 'zigzag'; give both or neither"),
         ({"schedule": "planned", "plan": (1, 99)}, "0 to 7 layers"),
         ({"load_s": float("nan")}, "load_s"),
     ],

@@ -122,7 +122,13 @@ def test_refusals():
     for call in (lambda: pool.deploy("x", "a", "j"), lambda: pool.fail("z"), lambda: pool.reclaim("k")):
         with pytest.raises(UnknownName):
             call()
-    with pytest.raises(InputError, match="0 to 3"):
-        ParameterPool({"a": 1.0}, {}, copies=9)
+    with pytest.raises(InputError, match="name"):
+        pool.deploy("n", "a", "")
+    for copies in (9, 1.5, True):
+        with pytest.raises(InputError, match=r"'copies': .* from 0 to 3"):
+            ParameterPool({"a": 1.0}, {}, copies=copies)
+    for room, size in ((-5.0, 1.0), (float("nan"), 1.0), (1.0, -1.0), (1.0, 0.0), (1.0, float("inf"))):
+        with pytest.raises(InputError, match=r"hosts\['a'\]|bytes_of\['m'\]"):
+            ParameterPool({"a": room}, {"m": size})
     with pytest.raises(InputError, match="empty"):
         ParameterPool({}, {})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.errors import InputError
 from workbench.records import positive
-from workbench.scaling.policy.chain_plan import Chain, Holder, Node, Spare, free_sources, grouped
+from workbench.scaling.policy.chain_plan import Chain, Holder, Node, Spare, check_parts, free_sources, grouped
 from workbench.scaling.policy.lane_plan import Round
 
 MOST_NODES = 7
@@ -81,8 +81,9 @@ def best_chains(
     of `plan_chains`.
 
     Raises:
-        InputError: too many nodes to try.
+        InputError: too many nodes to try, or what `plan_chains` cannot use either.
     """
+    check_parts(holders, spares, wanted)
     nodes, sources = grouped(spares, wanted), free_sources(holders, direction_aware)
     if len(nodes) > MOST_NODES:
         raise InputError(f"make {len(nodes)} nodes", f"take at most {MOST_NODES}", field="spares")

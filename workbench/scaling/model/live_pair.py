@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import field_validator, model_validator
 
 from workbench.errors import InputError, UnknownName
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, whole
 from workbench.scaling.kernels.live_pair import best_plan, live_pair
 from workbench.scaling.policy.live_pair import SCHEDULES
 
@@ -65,7 +65,8 @@ class LivePair(Asked):
             if isinstance(value, tuple) and len(value) != count:
                 raise ValueError(f"{name} has {len(value)} entries for {count} batches; give one each")
         if (self.schedule == "planned") != (self.plan is not None):
-            raise ValueError(f"plan goes with schedule 'planned', not {self.schedule!r}; give both or neither")
+            found = "no plan" if self.plan is None else f"a plan with schedule {self.schedule!r}"
+            raise ValueError(f"schedule 'planned' and plan go together, got {found}; give both or neither")
         if self.plan is not None and not all(0 <= moved <= self.layers for moved in self.plan):
             raise ValueError(f"plan is {list(self.plan)}; give 0 to {self.layers} layers each")
         return self
@@ -167,8 +168,11 @@ def throughput_gain(layers: int, loaded: Sequence[int] | np.ndarray) -> np.ndarr
     >>> throughput_gain(7, [0, 1, 3, 7]).round(4).tolist()
     [1.0, 1.1667, 1.75, 2.0]
     """
+    whole(layers, "layers", 1)
     loaded = np.asarray(loaded)
-    if layers < 1 or (loaded < 0).any() or (loaded > layers).any():
+    if loaded.size and not np.issubdtype(loaded.dtype, np.integer):
+        raise InputError("holds what is no whole number", f"give layers, 0 to {layers}", field="loaded")
+    if (loaded < 0).any() or (loaded > layers).any():
         raise InputError("goes beyond the layers of the model", f"give 0 to {layers}", field="loaded")
     return np.where(loaded == layers, 2.0, layers / (layers - np.minimum(loaded, layers // 2)))
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.errors import InputError, UnknownName
+from workbench.records import not_negative, positive, whole
 
 
 class Copy(NamedTuple):
@@ -55,9 +56,9 @@ class ParameterPool:
     def __init__(self, hosts: Mapping[str, float], bytes_of: Mapping[str, float], copies: int = 1):
         if not hosts:
             raise InputError("is empty", "name a host and the bytes of its memory", field="hosts")
-        if copies not in (0, 1, 2, 3):
-            raise InputError(f"is {copies}", "give 0 to 3 copies", field="copies")
-        self.room, self.bytes_of, self.wanted = dict(hosts), dict(bytes_of), copies
+        self.wanted = whole(copies, "copies", 0, 3)
+        self.room = {host: not_negative(room, f"hosts[{host!r}]") for host, room in hosts.items()}
+        self.bytes_of = {model: positive(size, f"bytes_of[{model!r}]") for model, size in bytes_of.items()}
         self.copies: list[Copy] = []
         self.version = dict.fromkeys(bytes_of, 0)
 
@@ -78,6 +79,8 @@ class ParameterPool:
     def deploy(self, model: str, host: str, instance: str) -> list[Step]:
         """An instance of a model holds its latest weights now; a copy in memory is no longer needed."""
         self._host(host)
+        if not instance:
+            raise InputError("is empty, which stands for a host's memory", "give it a name", field="instance")
         if any(copy.instance == instance for copy in self.copies):
             raise InputError(f"{instance!r} holds weights already", "reclaim it first", field="instance")
         copy = Copy(self._known(model), self.version[model], host, instance)

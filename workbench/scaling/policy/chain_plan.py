@@ -3,6 +3,7 @@
 Source: BlitzScale (OSDI'25) §5.1, Fig 10 to 12; the pseudocode is rebuilt from the prose (notes on BlitzScale, §2.2).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -105,6 +106,25 @@ def grouped(spares: Sequence[Spare], wanted: int) -> list[Node]:
     return sorted(chosen, key=lambda node: -node.bytes_per_s)
 
 
+def check_parts(holders: Sequence[Holder], spares: Sequence[Spare], wanted: int) -> None:
+    """What every planner needs: somebody who holds the weights, enough accelerators, and each name only once.
+
+    Raises:
+        InputError: it is not so.
+    """
+    if not holders:
+        raise InputError("is empty", "name an instance or a host that holds the weights", field="holders")
+    if whole(wanted, "wanted", 0) > len(spares):
+        raise InputError(
+            f"is {wanted} where {len(spares)} spare accelerators are given", "want fewer or give more", field="wanted"
+        )
+    for field, parts in (("holders", holders), ("spares", spares)):
+        names = Counter(part.name for part in parts)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"has {twice!r} {names[twice]} times", "give each a name of its own", field=field)
+
+
 def plan_chains(
     holders: Sequence[Holder],
     spares: Sequence[Spare],
@@ -125,15 +145,9 @@ def plan_chains(
         direction_aware: prune sources by direction of traffic.
 
     Raises:
-        InputError: no holder, fewer spares than wanted, more chains than sources or targets.
+        InputError: no holder, a name given twice, fewer spares than wanted, more chains than sources or targets.
     """
-    whole(wanted, "wanted", 0)
-    if not holders:
-        raise InputError("is empty", "name an instance or a host that holds the weights", field="holders")
-    if wanted > len(spares):
-        raise InputError(
-            f"is {wanted} where {len(spares)} spare accelerators are given", "want fewer or give more", field="wanted"
-        )
+    check_parts(holders, spares, wanted)
     if not wanted:
         return []
     nodes = grouped(spares, wanted)

@@ -8,8 +8,7 @@ used again, a host that holds the model spreads it inside) is not part of this p
 from collections.abc import Sequence
 
 from workbench.errors import InputError
-from workbench.records import whole
-from workbench.scaling.policy.chain_plan import Chain, Holder, Node, Spare
+from workbench.scaling.policy.chain_plan import Chain, Holder, Node, Spare, check_parts
 
 Round = tuple[Chain, ...]
 """Lanes that run at the same time. Each is a chain that carries its own stripe, one of as many as there are lanes, past
@@ -33,12 +32,9 @@ def plan_lanes(
             `unidirect`, which its ablation uses).
 
     Raises:
-        InputError: no instance that may send, fewer spares than wanted.
+        InputError: no instance that may send, a name given twice, fewer spares than wanted.
     """
-    if whole(wanted, "wanted", 0) > len(spares):
-        raise InputError(
-            f"is {wanted} where {len(spares)} spare accelerators are given", "want fewer or give more", field="wanted"
-        )
+    check_parts(holders, spares, wanted)
     roles = ("decode",) if direction_aware else ("prefill", "decode")
     sources = [holder for role in roles for holder in holders if holder.role == role]
     if not sources:

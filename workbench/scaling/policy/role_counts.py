@@ -6,7 +6,9 @@ Source: BlitzScale's artifact, as described in notes on BlitzScale, §2.6; the q
 from math import ceil
 from typing import NamedTuple
 
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive
+from pydantic import model_validator
+
+from workbench.records import Asked, AtLeastOne, NotNegative, Positive, whole
 
 
 class RoleLoad(Asked):
@@ -46,6 +48,14 @@ class RoleRates(Asked):
     memory_bounds: tuple[Positive, Positive] = (0.75, 0.95)
     migration_bounds: tuple[Positive, Positive] = (0.4, 0.8)
 
+    @model_validator(mode="after")
+    def _lower_is_lower(self):
+        for name in ("prefill_bounds_s", "memory_bounds", "migration_bounds"):
+            lower, upper = getattr(self, name)
+            if lower > upper:
+                raise ValueError(f"{name} has {lower:g} above {upper:g}; give the lower bound first")
+        return self
+
 
 class Wanted(NamedTuple):
     """Changes of the two counts; positive for more instances."""
@@ -62,11 +72,16 @@ def role_changes(
     A count below its lower bound is raised to the middle of both, one above the upper bound is lowered by one. The
     migration term divides by the rate of all decode instances together, so that it is a duration and no count.
 
+    Raises:
+        InputError: more instances at least than at most.
+
     >>> load = RoleLoad(waiting_tokens=60_000, stored_tokens=0, blocks=0, prefill=2, decode=2)
     >>> rates = RoleRates(prefill_tokens_per_s=15_000, migrated_tokens_per_s=96_000, blocks=1000)
     >>> role_changes(load, rates, 14, 14)
     Wanted(prefill=5, decode=-1)
     """
+    for role, least, most in (("prefill", least_prefill, most_prefill), ("decode", least_decode, most_decode)):
+        whole(most, f"most_{role}", max(1, whole(least, f"least_{role}")))
     r, moved = rates.prefill_tokens_per_s, load.decode * rates.migrated_tokens_per_s
     (soon, late), (few, many), (slow, fast) = rates.prefill_bounds_s, rates.memory_bounds, rates.migration_bounds
     moving = ceil(load.stored_tokens / (fast * moved))

@@ -47,6 +47,12 @@ def test_starts_by_hand(burst):
     assert seen == set(rates)
 
 
+def test_no_weights_come_from_inside_a_host_that_has_one_accelerator():
+    for cluster, inside in (("blitzscale-a", True), ("lambdascale-testbed1", False)):
+        starts = tables_of(BURST, "analytic", cluster=cluster)["starts"]
+        assert ("near" in set(starts["way"])) is inside
+
+
 def test_requests_bytes_and_copies_of_the_burst(burst):
     rows = {row["system"]: row for row in burst["runs"].to_dicts()}
     assert list(rows) == list(common.SYSTEMS)

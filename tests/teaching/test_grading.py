@@ -199,8 +199,10 @@ def test_no_folder_and_no_notebooks_are_the_users_to_mend(tmp_path, capsys):
     assert main(["grade", str(tmp_path)]) == 2
     (tmp_path / "a file").write_text("")
     assert main(["grade", str(tmp_path), "--out", str(tmp_path / "a file" / "grades.csv")]) == 2
+    assert main(["grade", str(tmp_path / "a file")]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == 3
+    assert len(said) == 4
+    assert said[-1].endswith("name the one that holds the students' notebooks.")
     assert all(line.startswith("workbench: ") for line in said)
     assert [path.name for path in tmp_path.iterdir()] == ["a file"]
 

@@ -21,10 +21,11 @@ def _grade(options: argparse.Namespace) -> None:
     from workbench.paths import write_atomic
     from workbench.teaching.grading import MARKS, grade_folder
 
-    out = Path(options.out) if options.out else Path(options.folder) / "grades.csv"
-    if out.is_dir():
+    out = Path(options.out or options.folder)
+    if not options.out or out.is_dir():
         out /= "grades.csv"
-    require_writable(out.parent, "give another --out")
+    if options.out or Path(options.folder).is_dir():  # what is no folder is refused below, where it is said what to name
+        require_writable(out.parent, "give another --out")
     with progress() as tell:
         graded = grade_folder(options.folder, tell)
     write_atomic(out, graded.table.write_csv())

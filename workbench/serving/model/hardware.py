@@ -99,7 +99,8 @@ def weights_on(
             blocks=blocks,
         )
     if path == "chains":
-        found["near_bytes_per_s"] = tp * float(host.scale_up.rate()) if host.scale_up else None
+        inside = host.scale_up is not None and host.accelerators >= 2 * tp  # another instance fits into the host
+        found["near_bytes_per_s"] = tp * float(host.scale_up.rate()) if inside else None
         found["layers"] = model.layers
         found["activation_s"] = model.activation_bytes_per_token / _cards(cluster, tp)
     return Weights(**found | settings)

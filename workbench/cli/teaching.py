@@ -24,7 +24,7 @@ def _grade(options: argparse.Namespace) -> None:
     out = Path(options.out or options.folder)
     if not options.out or out.is_dir():
         out /= "grades.csv"
-    if options.out or Path(options.folder).is_dir():  # what is no folder is refused below, where it is said what to name
+    if options.out or Path(options.folder).is_dir():  # else refused below, where it is said what to name
         require_writable(out.parent, "give another --out")
     with progress() as tell:
         graded = grade_folder(options.folder, tell)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from blending_cases import random_pool, small_costs
 
+from workbench.blending.kernels.layout import TOKENS
 from workbench.blending.model.costs import Engine
 from workbench.blending.model.density import Density
 from workbench.blending.model.estimating import estimate
 from workbench.blending.model.ordering import ORDERS, order_of, plain, units_of
+from workbench.blending.model.prompts import pool_of_tokens
 from workbench.blending.model.running import serve
 from workbench.blending.model.transforming import transform
 from workbench.blending.model.tree import tree_of
@@ -62,3 +64,14 @@ def test_the_cases_swap_and_blend():
     assert same(pool, tree, estimates, order, costs, engine, "open", cap=0.9).swaps > 10
     blended = same(pool, tree, estimates, order, costs, engine, "feedback", batch=512, patience=1.0)
     assert len(blended.log) > 50
+
+
+@pytest.mark.parametrize("scan", ["single", "open", "feedback"])
+def test_empty_prompts_are_served(scan):
+    """Nothing earns them credit; admitted in step 0, the longer of both decodes in steps 1 to 5."""
+    pool = pool_of_tokens([[], []], [5, 3])
+    tree, costs = tree_of(pool), small_costs(30)
+    estimates = estimate(pool, tree, "oracle")
+    order = units_of(np.arange(2), pool, tree, estimates, costs)
+    run = same(pool, tree, estimates, order, costs, Engine(costs=costs), scan)
+    assert (run.steps, run.log[:, TOKENS].tolist()) == (6, [0, 2, 2, 2, 1, 1])

@@ -10,7 +10,7 @@ Time is counted in steps, numbered from 0; how long each takes follows from its 
 4. Prompt tokens fill what the decode tokens leave of it, first from the right end, then from the left. A request is
    admitted when its first token is computed and it fits; segments that it shares and that are there cost nothing, the
    others are there from then on. With OPEN each end computes while its credit, which grows by C_X a step, is above
-   zero; the left end then fills the last tile.
+   zero; the left end then fills the last tile, a whole one where the step would hold nothing.
 5. Without retention, segments that nobody uses are dropped; what becomes unused at the end of a step stays until here.
 6. Everyone who decodes reads its context with the new token, and makes it. Whose output is complete leaves with all it
    held, by their numbers. Whose prompt is complete decodes from the next step on.
@@ -110,7 +110,7 @@ def _prompts(jobs, nodes, order, rules, state, step, decodes, read):
         )
         tokens, pairs = tokens + more, pairs + grown
     if on_credit:
-        rest = min(tiled_up(decodes + tokens), rules.batch) - decodes - tokens
+        rest = min(tiled_up(max(decodes + tokens, 1)), rules.batch) - decodes - tokens
         more, grown = compute_prompts(jobs, nodes, order, rules, state, LEFT, step, rest, False)
         tokens, pairs = tokens + more, pairs + grown
     return tokens, pairs

@@ -219,7 +219,7 @@ class Planner:
                 self.credit[side] = min(self.credit[side] + self.budget[side], most)
             tokens += self._prompts_of(side, step, max(batch - decodes - tokens, 0), credited)
         if credited:
-            rest = min(tiled_up(decodes + tokens), self.rules.batch) - decodes - tokens
+            rest = min(tiled_up(max(decodes + tokens, 1)), self.rules.batch) - decodes - tokens
             self._prompts_of(LEFT, step, rest, False)
 
     def plan(self, step: int) -> Step:

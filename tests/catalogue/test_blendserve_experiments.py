@@ -13,10 +13,21 @@ import workbench as wb
 from workbench.catalogue import judging, running, spec
 from workbench.catalogue.blendserve import four_sources
 from workbench.catalogue.blendserve.heat import sampled
-from workbench.catalogue.blendserve.jobs import BLEND, NF_BALANCE, NF_DFS, OPTIMAL, TRACES, VLLM
+from workbench.catalogue.blendserve.jobs import (
+    BLEND,
+    NF_BALANCE,
+    NF_DFS,
+    OPTIMAL,
+    TRACES,
+    VLLM,
+    Setup,
+    costs_for,
+    served,
+)
 from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
 from workbench.catalogue.blendserve.real_judging import judge
 from workbench.catalogue.blendserve.retention import KEPT
+from workbench.catalogue.context import Context
 from workbench.figures import sketch
 from workbench.paths import write_atomic
 
@@ -251,3 +262,25 @@ def test_lengths_of_a_trace_keep_their_spread():
 def test_printed_means_of_the_four_sources(source, sum_of_six):
     """Added up by hand from the printed maps, densities 1.00, 1.20, 1.40 and sharing ratios 0.25, 0.35."""
     assert four_sources.printed(source) == pytest.approx(sum_of_six / 6)
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "words"),
+    [
+        ("blendserve/run-length", {"sizes": (100_000,)}, "'sizes' holds no size .* those above 50,000 requests"),
+        ("blendserve/window", {"windows_h": (0.05,), "load": 0.3}, "'windows_h' holds no window of 4,000 to 200,000"),
+        ("blendserve/window", {"windows_h": (12.0,)}, "'windows_h' holds no window of 4,000 to 200,000"),
+    ],
+)
+def test_nothing_that_could_be_run_is_said(id, given, words):
+    with pytest.raises(wb.errors.UserError, match=words):
+        running.run(spec.find(id), given, backends="compiled", quick=True)
+
+
+def test_only_blendserve_scans_from_both_ends():
+    """Another way to scan leaves the other orders as they are: their run is not made again."""
+    costs = costs_for(Context("compiled"), "llama-3-8b", "a100-80gb-sxm")
+    setup = Setup(costs, "burstgpt-like", 1.4, 0.35, 20_000, 0)
+    for system in (NF_DFS, NF_BALANCE):
+        assert served(setup, system, scan=BIASED) is served(setup, system)
+    assert served(setup, BLEND, scan=BIASED) is not served(setup, BLEND)

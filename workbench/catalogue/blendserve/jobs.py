@@ -129,11 +129,15 @@ def planned(setup: Setup, plan: Plan) -> tuple[Estimates, Transformed]:
     return known, moved
 
 
-@functools.lru_cache(maxsize=24)
 def served(
     setup: Setup, system: str, plan: Plan = USUAL, scan: str = FEEDBACK, batch: int = DENSE_BATCH, retain: bool = False
 ) -> Run:
-    """The run of one system over a pool; its steps have no length yet."""
+    """The run of one system over a pool; its steps have no length yet. Only BlendServe scans from both ends."""
+    return _served(setup, system, plan, scan if system == BLEND else FEEDBACK, batch, retain)
+
+
+@functools.lru_cache(maxsize=24)
+def _served(setup: Setup, system: str, plan: Plan, scan: str, batch: int, retain: bool) -> Run:
     pool, tree = made(setup).mix.pool, made(setup).tree
     known, moved = planned(setup, plan)
     if system == BLEND:

@@ -25,6 +25,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
+from workbench.errors import UserError
 
 SIZES = (20_000, 40_000, 100_000, 200_000, 400_000, 1_000_000)
 QUICK = 50_000
@@ -71,6 +72,11 @@ def run_length(
     costs, rates, rows = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap), []
     cite_sources(context, main)
     density, ratio = TRACES[trace]
+    if context.mode == "quick" and min(sizes) > QUICK:
+        raise UserError(
+            f"blendserve/run-length: parameter 'sizes' holds no size for quick mode, which leaves out those above "
+            f"{QUICK:,} requests; add a smaller one, or run it in full."
+        )
     for size in sorted(set(sizes)):
         if context.mode == "quick" and size > QUICK:
             continue

@@ -40,8 +40,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     table = tables["sampling"].filter((pl.col("replication") == 0) & (pl.col("way") == SUBTREE)).sort("sampled")
     low, high = table.row(0, named=True), table.row(-1, named=True)
     return (
-        f"With {low['sampled']:.1%} of the requests sampled the run reaches {low['share']:.1%} of the practical "
-        f"optimum, with {high['sampled']:.0%} {high['share']:.1%}."
+        f"With {low['sampled'] * 100:g}% of the requests sampled the run reaches {low['share']:.1%} of the practical "
+        f"optimum, with {high['sampled'] * 100:g}% {high['share']:.1%}."
     )
 
 

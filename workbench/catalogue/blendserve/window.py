@@ -1,5 +1,6 @@
 """Jobs that arrive over a day: blended inside windows, each of which must be done before the next one ends."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
+from workbench.errors import UserError
 
 WINDOWS_H = (0.25, 0.5, 1.0, 2.0, 4.0)
 DAY_H = 24.0
@@ -76,9 +78,10 @@ def window(
     cite_sources(context, main)
     density, ratio = TRACES[trace]
     rate = load * _optimum_requests_per_s(Setup(costs, main, density, ratio, 100_000, context.seed), rates)
-    for hours in sorted(windows_h):
+    most = MOST // 2 if context.mode == "quick" else MOST
+    for hours in sorted(set(windows_h)):
         count = round(rate * hours * 3600)
-        if not FEWEST <= count <= MOST or (context.mode == "quick" and count > MOST // 2):
+        if not FEWEST <= count <= most:
             context.tell(f"{hours:g} h: {count:,} requests are left out")
             continue
         setup = Setup(costs, main, density, ratio, count, context.seed)
@@ -93,6 +96,12 @@ def window(
                 {"window_h": hours, "system": system, "requests": count, "in_time": done,
                  "tokens_per_s": pool.tokens / float(finish_s.max()), "busy": float(finish_s.max()) / (hours * 3600)}
             )  # fmt: skip
+    if not rows:
+        fewest, largest = (math.ceil(1000 * FEWEST / rate / 3600) / 1000, math.floor(1000 * most / rate / 3600) / 1000)
+        raise UserError(
+            f"blendserve/window: parameter 'windows_h' holds no window of {FEWEST:,} to {most:,} requests at this "
+            f"load; give one from {fewest:g} to {largest:g} h."
+        )
     known = [(f"{name}, {row['system']}, x = window in hours", row["window_h"], row[column], unit)
              for row in rows
              for name, column, unit in (("share of tokens in time", "in_time", "1"),

@@ -121,6 +121,10 @@ def test_the_last_hash_covers_what_is_left():
     assert tree_of(pool).edge_tokens == 4 + 1 + 4
 
 
+def requests_of(prompts, **columns):
+    return pool_of_requests(pl.DataFrame({"prompt_tokens": prompts, "output_tokens": [1, 1], **columns}), 4)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -131,6 +135,11 @@ def test_the_last_hash_covers_what_is_left():
         (lambda: pool_of_tokens([[2**70]], [1]), "no list of token ids"),
         (lambda: pool_of_tokens([[[1]]], [1]), "no list of token ids"),
         (lambda: pool_of_requests(pl.DataFrame({"prompt_tokens": [9]}), 4), "'output_tokens': is no column"),
+        (lambda: requests_of([3, None]), "row 2, field 'prompt_tokens': is empty"),
+        (lambda: requests_of([3, -5]), "row 2, field 'prompt_tokens': is -5"),
+        (lambda: requests_of([3.0, 4.5]), "'prompt_tokens': is of type Float64"),
+        (lambda: requests_of(["a", "b"]), "'prompt_tokens': is of type String"),
+        (lambda: requests_of([3, 5], prefix_hashes=[[1], [1, None]]), "row 2, field 'prefix_hashes': holds an empty"),
         (lambda: pool_of_tokens([], []), "an offline pool needs a request"),
         (
             lambda: pool_of_requests(

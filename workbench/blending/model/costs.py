@@ -96,7 +96,9 @@ def costs_of(model: Model, accelerator: Accelerator, tp: int = 1, pool_bytes: fl
     left = memory - model.weight_bytes - BUFFER_BYTES * tp if pool_bytes is None else positive(pool_bytes, "pool_bytes")
     if left <= 0:
         raise InputError(
-            f"{model.name} leaves no KV memory on {tp} x {accelerator.name}", "use more accelerators", field="tp"
+            f"{model.name} leaves no KV memory on {tp} x {accelerator.name}",
+            "use more accelerators or a smaller model",
+            field="tp",
         )
     network = 0.0
     if tp > 1:

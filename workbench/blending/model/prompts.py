@@ -78,7 +78,7 @@ def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
     for name in ("prompt_tokens", "output_tokens"):
         if name not in requests.columns:
             raise InputError("is no column of the requests", "give a request table, such as trace.requests", field=name)
-    prompt = requests["prompt_tokens"].to_numpy().astype(np.int64)
+    prompt = _prompt_tokens(requests["prompt_tokens"])
     counts = -(-prompt // block)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     if "prefix_hashes" in requests.columns:
@@ -91,6 +91,9 @@ def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
                 row=int(short[0]) + 1,
                 field="prefix_hashes",
             )
+        holed = np.flatnonzero(hashes.list.eval(pl.element().is_null()).list.any().fill_null(False).to_numpy())
+        if holed.size:
+            raise InputError("holds an empty hash", "give each one", row=int(holed[0]) + 1, field="prefix_hashes")
         symbols = hashes.explode().drop_nulls().to_numpy().astype(np.int64)
     else:
         symbols = np.arange(start[-1], dtype=np.int64)
@@ -98,6 +101,18 @@ def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
     ends = start[1:][counts > 0] - 1
     tokens[ends] = (prompt - (counts - 1) * block)[counts > 0]
     return checked_pool(symbols, start, tokens, requests["output_tokens"].to_numpy())
+
+
+def _prompt_tokens(column: pl.Series) -> np.ndarray:
+    """Prompt lengths of a request table, int64[n]."""
+    if not column.dtype.is_integer():
+        raise InputError(f"is of type {column.dtype}", "give whole numbers of tokens", field=column.name)
+    bad = column.is_null() | (column < 0).fill_null(True)
+    if bad.any():
+        row = int(bad.arg_max())
+        found = "is empty" if column[row] is None else f"is {column[row]}"
+        raise InputError(found, "give a whole number of tokens from 0 on", row=row + 1, field=column.name)
+    return column.to_numpy().astype(np.int64)
 
 
 def checked_pool(symbols, start, symbol_tokens, output) -> Pool:

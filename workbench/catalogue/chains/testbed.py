@@ -82,8 +82,8 @@ def rate_of(jobs: JobList) -> float:
     """Jobs a second from the first to the last, by which BPRR places blocks; `UserError` where all come at once."""
     if not (span_s := float(jobs.arrival_s[-1] - jobs.arrival_s[0])):
         raise UserError(
-            f"The first {jobs.arrival_s.size} requests of the trace arrive at once, which is no rate to place blocks "
-            "by; give a trace whose first requests arrive at several times."
+            f"Of the trace's first requests ({jobs.arrival_s.size}) all arrive at once, which is no rate to place "
+            "blocks by; give a trace whose first requests arrive at several times."
         )
     return jobs.arrival_s.size / span_s
 

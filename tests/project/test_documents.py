@@ -98,6 +98,12 @@ def test_the_readme_runs(tmp_path):
     assert any("keep_s" in line for line in grown)
 
 
+def test_the_picture_of_the_readme_is_there():
+    places = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert len(places) == 1
+    assert (ROOT / places[0]).read_text().startswith("<svg")
+
+
 def commands():
     """Every line of a block that is not Python: what a reader types into a shell."""
     for name in ("README.md", "CONTRIBUTING.md"):

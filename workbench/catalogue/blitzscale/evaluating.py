@@ -143,7 +143,8 @@ Decode = Annotated[
         "BlitzScale's instances that decode",
         choices=(SCALED_TOO, THERE),
         source="scaled: by the rule of all systems; all there: as many as in a full provisioning, all the time, for "
-        "the paper's prompt instances that turn into decoding ones without a load (§5.4), which no engine here has",
+        "the paper's prompt instances that turn into decoding ones while they serve (§5.4); here a drained one may, as "
+        "long as it is warm, and a busy one never",
     ),
 ]
 NOT_BURST = {BURST.name: "the paper's cut of BurstGPT is not published; a generated trace stands in where none is here"}

@@ -148,7 +148,7 @@ def fig1(
     arrival, prompt, output = (table[name].to_numpy() for name in ("arrival_s", "prompt_tokens", "output_tokens"))
     if arrival[-1] < 3:
         raise UserError(
-            f"Trace {context.traces[0]} spans less than 3 s, so it has no seconds to compare; give a longer."
+            f"Trace {context.traces[0]} spans less than 3 s, so it has no seconds to compare; give a longer one."
         )
     second = arrival.astype(np.int64)
     counts = np.bincount(second)[:-1]  # the last second is not whole

@@ -117,7 +117,9 @@ def fig21(
     live = live + load_s[BLITZ] / shape.layers
     alone = layer_s * shape.layers * np.arange(1, live.size + 1)
     sooner = live[live < alone - 1e-12]
-    first = {BLITZ: float(sooner[0]) if sooner.size else load_s[BLITZ], CACHED: load_s[CACHED]}
+    # An instance that has all layers is done with a batch of its own one batch later.
+    first = {name: load_s[name] + layer_s * shape.layers for name in (BLITZ, CACHED)}
+    first[BLITZ] = min(first[BLITZ], float(sooner[0])) if sooner.size else first[BLITZ]
     loads = pl.DataFrame(
         [{"system": name, "load_s": load_s[name], "first_extra_s": first[name]} for name in (BLITZ, CACHED)]
     )

@@ -8,7 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from workbench.errors import InputError
 
@@ -17,6 +17,16 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 LARGEST = 2**63 - 1
 AtLeastOne = Annotated[int, Field(ge=1, le=LARGEST)]
 ZeroOrMore = Annotated[int, Field(ge=0, le=LARGEST)]
+
+
+def _lower_first(bounds: tuple[float, float]) -> tuple[float, float]:
+    lower, upper = bounds
+    if lower > upper:
+        raise ValueError(f"has {lower:g} above {upper:g}; give the lower bound first")
+    return bounds
+
+
+LowerAndUpper = Annotated[tuple[Positive, Positive], AfterValidator(_lower_first)]
 
 Status = Literal["published", "datasheet", "measured", "fitted", "inferred", "computed", "mentioned", "chosen", "user"]
 """Where a number comes from. *mentioned*: a source names it without saying that it was used (never a default);

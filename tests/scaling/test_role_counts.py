@@ -41,7 +41,7 @@ def test_bounds():
     assert role_changes(load(prefill=3, decode=3), RATES, 7, 7, 2, 3) == (-1, 0)
     with pytest.raises(UserError, match="'most_prefill': is 2; give a whole number of 3 or more"):
         role_changes(load(), RATES, 2, 7, 3)
-    with pytest.raises(UserError, match=r"memory_bounds has 0\.9 above 0\.7; give the lower bound first"):
+    with pytest.raises(UserError, match=r"memory_bounds': has 0\.9 above 0\.7; give the lower bound first"):
         RoleRates(prefill_tokens_per_s=1, migrated_tokens_per_s=1, blocks=1, memory_bounds=(0.9, 0.7))
     with pytest.raises(UserError, match="waiting_tokens"):
         load(waiting_tokens=-1)

@@ -6,9 +6,7 @@ Source: BlitzScale's artifact, as described in notes on BlitzScale, §2.6; the q
 from math import ceil
 from typing import NamedTuple
 
-from pydantic import model_validator
-
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive, whole
+from workbench.records import Asked, AtLeastOne, LowerAndUpper, NotNegative, Positive, whole
 
 
 class RoleLoad(Asked):
@@ -44,17 +42,9 @@ class RoleRates(Asked):
     prefill_tokens_per_s: Positive
     migrated_tokens_per_s: Positive
     blocks: AtLeastOne
-    prefill_bounds_s: tuple[Positive, Positive] = (0.5, 0.7)
-    memory_bounds: tuple[Positive, Positive] = (0.75, 0.95)
-    migration_bounds: tuple[Positive, Positive] = (0.4, 0.8)
-
-    @model_validator(mode="after")
-    def _lower_is_lower(self):
-        for name in ("prefill_bounds_s", "memory_bounds", "migration_bounds"):
-            lower, upper = getattr(self, name)
-            if lower > upper:
-                raise ValueError(f"{name} has {lower:g} above {upper:g}; give the lower bound first")
-        return self
+    prefill_bounds_s: LowerAndUpper = (0.5, 0.7)
+    memory_bounds: LowerAndUpper = (0.75, 0.95)
+    migration_bounds: LowerAndUpper = (0.4, 0.8)
 
 
 class Wanted(NamedTuple):

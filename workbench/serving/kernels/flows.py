@@ -1,6 +1,7 @@
 """Flows that share the ports of a network max-min fairly: each gets what its most crowded port leaves it.
 
-Rates change whenever a flow begins, ends or is dropped. Until then the bytes left of each go down at its own rate.
+Rates change whenever a flow begins, ends or is dropped, and a port fails or is back. Until then the bytes left of each
+go down at its own rate.
 """
 
 import numpy as np
@@ -17,6 +18,7 @@ from workbench.serving.kernels.roles_layout import (
     LEFT_BYTES,
     NEXT_FLOW,
     NEXT_LANDING_S,
+    NEXT_TURN_S,
     OP,
     RATE,
     REQUEST,
@@ -26,6 +28,10 @@ from workbench.serving.kernels.roles_layout import (
     START_S,
     STOP_S,
     TARGET,
+    TURN_S,
+    TURNED,
+    TURNS_PORT,
+    TURNS_RATE,
     UNDER_WAY,
     UNEVEN,
     UNSHARED,
@@ -60,6 +66,19 @@ def drop_flow(links, entry, now_s):
     links.counts[UNDER_WAY] -= 1
     for later in range(k, links.counts[UNDER_WAY]):
         links.active[later] = links.active[later + 1]
+
+
+@inner_kernel
+def turn_port(links, now_s):
+    """The port that is due fails or is back; which one. Rates are to be shared anew."""
+    _count_down(links, now_s)
+    turn = links.turns[links.counts[TURNED]]
+    p = np.int64(turn[TURNS_PORT])
+    links.ports[p, CAPACITY] = turn[TURNS_RATE]
+    links.counts[UNEVEN] = 1
+    links.counts[TURNED] += 1
+    links.clock[NEXT_TURN_S] = links.turns[links.counts[TURNED], TURN_S]
+    return p
 
 
 @inner_kernel
@@ -152,8 +171,10 @@ def foresee_landing(links):
     links.counts[NEXT_FLOW], links.clock[NEXT_LANDING_S] = -1, np.inf
     for k in range(links.counts[UNDER_WAY]):
         flow = links.flows[links.active[k]]
-        end_s = flow[START_S] + links.clock[LATENCY_S]
-        if flow[RATE] < np.inf:
+        end_s = max(flow[START_S] + links.clock[LATENCY_S], links.clock[SINCE_S])
+        if flow[RATE] == 0:
+            end_s = np.inf
+        elif flow[RATE] < np.inf:
             end_s = max(links.clock[SINCE_S] + flow[LEFT_BYTES] / flow[RATE], end_s)
         if end_s < links.clock[NEXT_LANDING_S]:
             links.counts[NEXT_FLOW], links.clock[NEXT_LANDING_S] = links.active[k], end_s

@@ -251,5 +251,5 @@ def _left_s(links, o, now_s):
     for k in range(links.counts[UNDER_WAY]):
         flow = links.flows[links.active[k]]
         if flow[OP] == o:
-            most_s = max(most_s, _left_now(links, flow, now_s) / flow[RATE])
+            most_s = max(most_s, _left_now(links, flow, now_s) / flow[RATE] if flow[RATE] > 0 else np.inf)
     return most_s

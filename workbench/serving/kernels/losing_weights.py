@@ -1,4 +1,4 @@
-"""Rows that fail while they send, receive or pass on weights."""
+"""Rows that fail while they send, receive or pass on weights, and ways out of senders that fail."""
 
 import numpy as np
 
@@ -7,6 +7,8 @@ from workbench.serving.kernels.beginning import begin_loads, look_up
 from workbench.serving.kernels.flows import drop_flow
 from workbench.serving.kernels.loading import orphan_of, targets_of
 from workbench.serving.kernels.roles_layout import (
+    CAPACITY,
+    CHAIN,
     ENDED,
     FIRST_OP,
     FLOWING,
@@ -32,6 +34,7 @@ from workbench.serving.kernels.scaled_layout import (
     MODEL_OF,
     OPERATIONS,
     POSITION,
+    REROUTES,
     TARGETS,
     THERE_S,
     USES,
@@ -63,6 +66,35 @@ def lose_weights(scaled, router, links, j, loading, now_s):
         else:
             after = orphan
             _start_anew(scaled, router, group, targets_of(scaled, router, group, orphan), now_s)
+
+
+@inner_kernel
+def lose_way_out(scaled, router, links, p, now_s):
+    """A port has failed, or is back: operations with a sender behind it begin again where that is wanted."""
+    n = links.counts[INSTANCES]
+    if links.ports[p, CAPACITY] > 0 or n <= p < 2 * n:
+        return
+    for o in range(links.counts[FIRST_OP], links.counts[OPS_USED]):
+        op = links.ops[o]
+        sent = op[KIND] >= CHAIN and op[FLOWING] > 0
+        if sent and scaled.models[op[GROUP], REROUTES] == 1 and _sends(links, op, p if p < n else p - n):
+            _begin_again(scaled, router, links, o, now_s)
+
+
+@inner_kernel
+def _sends(links, op, sender):
+    sends = False
+    for e in range(op[SENDERS_AT], op[SENDERS_AT] + op[SENDERS]):
+        sends |= links.hops[e, 0] == sender
+    return sends
+
+
+@inner_kernel
+def _begin_again(scaled, router, links, o, now_s):
+    """All that an operation still loads starts anew."""
+    count = _list_loads(scaled, links, o, np.int64(TARGETS), np.int64(-2), np.bool_(True), now_s)
+    end_operation(scaled, links, o, now_s)
+    _start_anew(scaled, router, links.ops[o, GROUP], count, now_s)
 
 
 @inner_kernel
@@ -112,9 +144,7 @@ def _lose_in(scaled, router, links, o, j, now_s):
     if op[KIND] == NEAR and left > 0:
         return
     if needed:
-        count = _list_loads(scaled, links, o, np.int64(TARGETS), np.int64(-2), np.bool_(True), now_s)
-        end_operation(scaled, links, o, now_s)
-        _start_anew(scaled, router, op[GROUP], count, now_s)
+        _begin_again(scaled, router, links, o, now_s)
     else:
         _lose_link(scaled, router, links, o, np.int64(-1) if op[KIND] == RING else _position_in(links, op, j), now_s)
 

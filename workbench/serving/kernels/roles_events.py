@@ -11,6 +11,7 @@ from workbench.jit import inner_kernel, lean_kernel
 from workbench.serving.kernels.advancing import advance
 from workbench.serving.kernels.ending import end
 from workbench.serving.kernels.events import fits_somewhere, log_rest
+from workbench.serving.kernels.flows import share_rates, turn_port
 from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
 from workbench.serving.kernels.layout import (
     ARRIVAL_S,
@@ -41,7 +42,7 @@ from workbench.serving.kernels.layout import (
     WAITING,
 )
 from workbench.serving.kernels.losing import lose
-from workbench.serving.kernels.roles_layout import FLOWS_SHORT, FLOWS_USED, NEXT_LANDING_S
+from workbench.serving.kernels.roles_layout import FLOWS_SHORT, FLOWS_USED, NEXT_LANDING_S, NEXT_TURN_S
 from workbench.serving.kernels.routing import hand_out, wait_at_router
 
 ARRIVAL, FAILURE, RECOVERY = 0, 1, 2
@@ -63,8 +64,8 @@ def run_roles(state, router, links, chooser, until_s, failures, place):
         arrives = state.moments[place[ARRIVAL], ARRIVAL_S] if place[ARRIVAL] < state.moments.shape[0] else np.inf
         fails = fail_s[place[FAILURE]] if place[FAILURE] < fail_s.size else np.inf
         returns = back_s[order[place[RECOVERY]]] if place[RECOVERY] < order.size else np.inf
-        lands = links.clock[NEXT_LANDING_S]
-        outside_s = min(min(arrives, fails), min(returns, lands))
+        lands, turns = links.clock[NEXT_LANDING_S], links.clock[NEXT_TURN_S]
+        outside_s = min(min(arrives, fails), min(returns, lands, turns))
         mark_watched(state, router, models)
         stop, now_s = watch(state, min(outside_s, beyond_s))
         if stop == 0:
@@ -90,6 +91,9 @@ def run_roles(state, router, links, chooser, until_s, failures, place):
             lose(state, router, links, j, m, models, now_s)
             right = hand_out_model(state, router, links, chooser, m, models, now_s)
             place[FAILURE] += 1
+        elif turns <= now_s:
+            turn_port(links, now_s)
+            share_rates(links)
         elif lands <= now_s:
             land(state, links, now_s)
         elif arrives <= now_s:

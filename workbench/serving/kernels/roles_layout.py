@@ -34,14 +34,18 @@ CAPACITY, UNSHARED = 0, 1
 PORT_SIZE = 2
 
 # What all share; int64 and float64.
-FLOWS_USED, UNDER_WAY, NEXT_FLOW, INSTANCES, UNEVEN, OPS_USED, HOPS_USED, FIRST_OP, HOP_ROOM = range(9)
+FLOWS_USED, UNDER_WAY, NEXT_FLOW, INSTANCES, UNEVEN, OPS_USED, HOPS_USED, FIRST_OP, HOP_ROOM, TURNED = range(10)
 """Rows of the log in use, flows under way, and the row of the one that ends next (-1 for none); how many instances
 there are; whether rates are to be shared anew; rows of `ops` and `hops` in use, the first operation that has not ended,
-and rows of `hops` that one instant may need."""
-COUNTS_SIZE = 9
-LATENCY_S, SINCE_S, NEXT_LANDING_S = 0, 1, 2
-"""The least time of a transfer, when rates changed last, and when the next flow ends."""
-CLOCK_SIZE = 3
+and rows of `hops` that one instant may need; how many ports have turned."""
+COUNTS_SIZE = 10
+LATENCY_S, SINCE_S, NEXT_LANDING_S, NEXT_TURN_S = 0, 1, 2, 3
+"""The least time of a transfer, when rates changed last, when the next flow ends, when the next port turns."""
+CLOCK_SIZE = 4
+
+# A port that turns, that is, fails or comes back; float64.
+TURN_S, TURNS_PORT, TURNS_RATE = 0, 1, 2
+"""When, which, and its bytes/s from then on."""
 
 FLOWS_SHORT = 5
 """What the event loop says, beside the codes of `layout`, when the log of flows is too short."""
@@ -57,7 +61,8 @@ class Links(NamedTuple):
         ports: float64[2 N + H, 2].
         crowd: int64[2 N + H] scratch, flows of each port that have no rate yet.
         kv_bytes: float64[M], bytes of a token of each model.
-        counts, clock: int64[9], float64[3].
+        counts, clock: int64[10], float64[4].
+        turns: float64[E + 1, 3], ports that turn, in order; the last row is never.
         ops, hops: int64[O, 9], int64[E, 2]; None where all are there from the start.
     """
 
@@ -68,6 +73,7 @@ class Links(NamedTuple):
     kv_bytes: np.ndarray
     counts: np.ndarray
     clock: np.ndarray
+    turns: np.ndarray
     ops: np.ndarray | None
     hops: np.ndarray | None
 
@@ -88,19 +94,24 @@ def flows_of(links: Links | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return flows[flows[:, OP] < 0, : SIZE + 1], chains, hops
 
 
-def links_from(network: tuple, host: np.ndarray | None, groups: int) -> Links:
+def links_from(
+    network: tuple, place: np.ndarray, host: np.ndarray | None, groups: int, outages: tuple
+) -> Links:  # fmt: skip
     """An idle network.
 
     Parameters:
         network: the fields of `workbench.serving.model.Network`.
+        place: int64[N], the place of each row, or of each instance of its own.
         host: int64[N], the host of each row of a cluster that changes its size; None for others.
         groups: that its rows are of.
+        outages: the fields of `workbench.serving.model.Outages`.
     """
     egress, ingress, latency_s, kv_bytes, host_egress = network
     capacity = np.concatenate([egress, ingress, host_egress])
     ports = np.zeros((capacity.size, PORT_SIZE))
     ports[:, CAPACITY] = capacity
-    counts, clock = np.zeros(COUNTS_SIZE, np.int64), np.array([latency_s, 0.0, np.inf])
+    turns = _turns(place, capacity, outages)
+    counts, clock = np.zeros(COUNTS_SIZE, np.int64), np.array([latency_s, 0.0, np.inf, turns[0, TURN_S]])
     counts[NEXT_FLOW], counts[INSTANCES] = -1, egress.size
     if host is not None:
         # Rings pass as many rows as the fullest host has, for each node; a row may also be a sender for each group.
@@ -113,9 +124,23 @@ def links_from(network: tuple, host: np.ndarray | None, groups: int) -> Links:
         kv_bytes=kv_bytes,
         counts=counts,
         clock=clock,
+        turns=turns,
         ops=None if host is None else np.zeros((64, OPERATION_SIZE), np.int64),
         hops=None if host is None else np.zeros((64, 2), np.int64),
     )
+
+
+def _turns(place: np.ndarray, capacity: np.ndarray, outages: tuple) -> np.ndarray:
+    """Ports that fail or come back, of all rows of a place; at one instant those that come back are first."""
+    fail_s, port, back_s = outages
+    places, n = 1 + place.max(), place.size
+    turns = []
+    for moments, fails in ((back_s, False), (fail_s, True)):
+        for time_s, p in zip(moments, port, strict=True):
+            way = np.flatnonzero(place == p % places) + n * (p // places) if p < 2 * places else [p + 2 * (n - places)]
+            turns += [(time_s, fails, p, one, 0.0 if fails else capacity[one]) for one in way]
+    rows = [(time_s, one, rate) for time_s, _, _, one, rate in sorted(turns)]
+    return np.array([*rows, (np.inf, -1, 0.0)], np.float64)
 
 
 def grown_links(links: Links) -> Links:

@@ -11,7 +11,7 @@ from workbench.serving.kernels.ahead import foresee
 from workbench.serving.kernels.ahead import shortage_of_any as shortage_of_logs
 from workbench.serving.kernels.breaking import recover
 from workbench.serving.kernels.events import log_rest
-from workbench.serving.kernels.flows import drop_flow, share_rates
+from workbench.serving.kernels.flows import drop_flow, share_rates, turn_port
 from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
 from workbench.serving.kernels.helping import end_help, end_helps, watch_helped
 from workbench.serving.kernels.host_cache import make_room, make_room_first
@@ -31,7 +31,7 @@ from workbench.serving.kernels.layout import (
 from workbench.serving.kernels.leaving import is_idle
 from workbench.serving.kernels.loading import complete
 from workbench.serving.kernels.losing import lose
-from workbench.serving.kernels.losing_weights import lose_weights
+from workbench.serving.kernels.losing_weights import lose_way_out, lose_weights
 from workbench.serving.kernels.roles_events import (
     bring_up_all,
     end_steps,
@@ -47,6 +47,7 @@ from workbench.serving.kernels.roles_layout import (
     INSTANCES,
     NEXT_FLOW,
     NEXT_LANDING_S,
+    NEXT_TURN_S,
     OP,
     OPS_USED,
     UNEVEN,
@@ -101,11 +102,11 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
         fails = fail_s[place[FAILURE]] if place[FAILURE] < fail_s.size else np.inf
         returns = back_s[order[place[RECOVERY]]] if place[RECOVERY] < order.size else np.inf
         ticks = float(scaled.counts[TICK]) * clock[TICK_S] if scaled.counts[TICKING] == 1 else np.inf
-        lands = links.clock[NEXT_LANDING_S]
+        lands, turns = links.clock[NEXT_LANDING_S], links.clock[NEXT_TURN_S]
         mark_watched(state, router, models)
         hold_draining(state, scaled)
         alone = min(clock[NEXT_LOAD_S], clock[NEXT_EXPIRY_S], clock[NEXT_DRAINED_S])
-        outside_s = max(min(min(arrives, fails, returns), min(ticks, lands, alone)), clock[LAST_S])
+        outside_s = max(min(min(arrives, fails, returns), min(ticks, lands, alone), turns), clock[LAST_S])
         stop, now_s = watch_helped(state, scaled, router, links, min(outside_s, beyond_s))
         if stop == 0:
             stop = bring_up_all(state, min(now_s, beyond_s))
@@ -130,6 +131,8 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
         elif fails <= now_s:
             right = break_place(state, router, scaled, links, chooser, failing[place[FAILURE]], now_s)
             place[FAILURE] += 1
+        elif turns <= now_s:
+            lose_way_out(scaled, router, links, turn_port(links, now_s), now_s)
         elif lands <= now_s:
             end_flow(state, scaled, links, now_s)
         elif clock[NEXT_LOAD_S] <= now_s:

@@ -7,6 +7,7 @@ from workbench.serving.kernels.flows import begin_flow, drop_flow
 from workbench.serving.kernels.host_cache import caches, models_of
 from workbench.serving.kernels.layout import PREFILLS
 from workbench.serving.kernels.roles_layout import (
+    CAPACITY,
     CHAIN,
     ENDED,
     FIRST_FLOW,
@@ -52,6 +53,7 @@ from workbench.serving.kernels.scaled_layout import (
     PIPELINE,
     POSITION,
     READY_S,
+    REROUTES,
     ROLE_OF,
     TARGETS,
     THERE_S,
@@ -71,7 +73,7 @@ def begin_sending(scaled, router, links, m, begin, count, now_s):
     ring = scaled.reals[m, NEAR_S] < np.inf
     if ring:
         begin = _begin_near(scaled, links, m, begin, count, now_s)
-    senders = _choose_senders(scaled, router, m, now_s) if begin < count else 0
+    senders = _choose_senders(scaled, router, links, m, now_s) if begin < count else 0
     if senders == 0:
         return begin
     alone = scaled.models[m, MOST_CHAINS] == 0
@@ -202,7 +204,7 @@ def _has_holder(scaled, m, h):
 
 
 @inner_kernel
-def _choose_senders(scaled, router, m, now_s):
+def _choose_senders(scaled, router, links, m, now_s):
     """List who may send to a group, best first: those that the fewest operations read, else hosts. How many."""
     chosen, n, spare, count = scaled.lists[CHOSEN], scaled.rows.shape[0], False, 0
     if scaled.models[m, DECODE_FIRST] == 1:
@@ -224,7 +226,20 @@ def _choose_senders(scaled, router, m, now_s):
             if caches(scaled, h, m % models_of(scaled), now_s):
                 chosen[count] = n + h
                 count += 1
-    return count
+    return _leave_out_broken(links, chosen, count) if scaled.models[m, REROUTES] == 1 else count
+
+
+@inner_kernel
+def _leave_out_broken(links, chosen, count):
+    """Keep those senders whose ways out have not failed, or all if there are none. How many."""
+    kept = 0
+    for k in range(count):
+        sender = chosen[k]
+        port = sender if sender < links.counts[INSTANCES] else sender + links.counts[INSTANCES]
+        if links.ports[port, CAPACITY] > 0:
+            chosen[kept] = sender
+            kept += 1
+    return kept if kept > 0 else count
 
 
 @inner_kernel

@@ -48,7 +48,7 @@ class Finished(NamedTuple):
 
 def serve(
     requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, scaling: tuple | None,
-    network: tuple | None, models: int, chooser: Any = None, jumps: bool = True,
+    network: tuple | None, outages: tuple, models: int, chooser: Any = None, jumps: bool = True,
 ) -> Finished | None:  # fmt: skip
     """Run a cluster.
 
@@ -60,6 +60,7 @@ def serve(
         until_s: the last instant that happens.
         scaling: the fields of `workbench.serving.model.Scaling`, or None; with it failures are those of places.
         network: the fields of `workbench.serving.model.Network`, or None where no instance has a role of its own.
+        outages: the fields of `workbench.serving.model.Outages`.
         models: how many there are.
         chooser: a first-class function that dispatches in place of the numbered policy, or None.
         jumps: False does every step in full, for tests.
@@ -73,8 +74,10 @@ def serve(
         models = scaling.bytes.size if linked else max(models, scaling.bytes.size)
     state = _state(requests, instances, models, jumps)
     router = _router(state, 2 * models if linked else models, route)
-    host, groups = (None, 0) if scaling is None else (scaling.host, scaling.kind.size)
-    links = links_from(network, host, groups) if linked else None
+    own, host, groups = np.arange(instances.role.size), None, 0
+    if scaling is not None:
+        own, host, groups = scaling.place, scaling.host, scaling.kind.size
+    links = links_from(network, own, host, groups, outages) if linked else None
     scaled = None if scaling is None else scaled_from(scaling, state, links)
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))

@@ -29,11 +29,9 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         raise UserError("The compiled engine forms no pipelines where other weights come by chains; run it on SimPy.")
     if lowered.updates.time_s.size:
         raise UserError("The compiled engine does not know new versions of weights yet; run it on SimPy.")
-    if lowered.outages.time_s.size:
-        raise UserError("The compiled engine does not know failures of links yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
-    finished = serve(*lowered[:7], models, chooser, jumps)
+    finished = serve(*lowered[:7], lowered.outages, models, chooser, jumps)
     if finished is None:
         raise UserError(
             "The dispatch function returned a number that is no position in the places it was offered; "

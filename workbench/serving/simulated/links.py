@@ -89,7 +89,7 @@ class Links:
         self.since_s = self.clock.now
 
     def _end_s(self, flow: Flow) -> float:
-        earliest_s = flow.start_s + self.latency_s
+        earliest_s = max(flow.start_s + self.latency_s, self.since_s)
         if not flow.rate:
             return inf
         return max(self.since_s + flow.left / flow.rate, earliest_s) if isfinite(flow.rate) else earliest_s

@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from workbench.catalogue import judging, running, spec
 from workbench.catalogue.blendserve import four_sources
-from workbench.catalogue.blendserve.heat import sampled
+from workbench.catalogue.blendserve.heat import rows_headline, sampled
 from workbench.catalogue.blendserve.jobs import (
     BLEND,
     NF_BALANCE,
@@ -149,6 +149,23 @@ class TestRealOrders:
         assert [verdict.verdict for verdict in (same, operations, parts, ranks)] == ["differs"] * 4
         assert same.reason.startswith("logits differ. Assumed here: ")
         assert "not so: down the tree before at random, one after the other" in ranks.reason
+
+
+def test_what_is_said_of_all_cells_needs_all_of_them():
+    whole = pl.DataFrame(
+        [{"density": density, "sharing": sharing, "gain": 1.0 + sharing} for density in (0.8, 1.4)
+         for sharing in (0.05, 0.15, 0.25, 0.35, 0.45)]
+    )  # fmt: skip
+    series = {0.8: "upper", 1.4: "lower"}
+    said = rows_headline(whole, series, "Azure")["series"].to_list()
+    assert [name for name in said if "cells" in name] == [
+        "BlendServe over NanoFlow-DFS, Azure, mean of the printed cells",
+        "BlendServe over NanoFlow-DFS, smallest of the cells",
+        "BlendServe over NanoFlow-DFS, largest of the cells",
+    ]
+    part = rows_headline(whole[:-1], series, "Azure")
+    assert part.height == 9
+    assert set(part["series"]) == {"upper", "lower"}
 
 
 def test_lengths_of_a_real_trace_are_named(shared_data):

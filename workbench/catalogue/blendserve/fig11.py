@@ -13,6 +13,7 @@ from workbench.catalogue.blendserve.heat import (
     Sharings,
     cells,
     grid_headline,
+    is_whole,
     say,
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
@@ -71,4 +72,4 @@ def fig11(
         (LOWEST, "", rows["gain"][0], "1"),
         (HIGHEST, "", rows["gain"][-1], "1"),
     ]
-    return {"cells": table, "headline": grid_headline(table, SERIES, more)}
+    return {"cells": table, "headline": grid_headline(table, SERIES, more if is_whole(table, DENSITIES) else ())}

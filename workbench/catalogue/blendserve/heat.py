@@ -5,6 +5,7 @@ The grid is cut into cells so that a sweep can share them out: `wb.sweep("blends
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Annotated, Any
 
 import polars as pl
@@ -107,6 +108,11 @@ def grid_headline(table: pl.DataFrame, series: Mapping[float, str], more: Sequen
     return headline([*known, *more])
 
 
+def is_whole(table: pl.DataFrame, densities: Sequence[float]) -> bool:
+    """Whether the cells are those of the published map: what is said of all of them is withheld for a part."""
+    return set(table.select("density", "sharing").rows()) == set(product(densities, SHARINGS))
+
+
 def rows_headline(table: pl.DataFrame, series: Mapping[float, str], source: str) -> pl.DataFrame:
     """Headline rows of a map of which some rows are printed."""
     gain = table["gain"]
@@ -115,4 +121,4 @@ def rows_headline(table: pl.DataFrame, series: Mapping[float, str], source: str)
         (f"{GAIN}, smallest of the cells", "", gain.min(), "1"),
         (f"{GAIN}, largest of the cells", "", gain.max(), "1"),
     ]
-    return grid_headline(table, series, more)
+    return grid_headline(table, series, more if is_whole(table, list(series)) else ())

@@ -16,7 +16,10 @@ from workbench.paths import cache_folder
 
 collect_ignore = ["support"]  # modules that tests import, no tests; one of them blocks torch for its process
 
-hypothesis.settings.register_profile("workbench", deadline=None, derandomize=True, database=None)
+SLOW = [hypothesis.HealthCheck.too_slow]  # a busy machine is no fault of a test
+hypothesis.settings.register_profile(
+    "workbench", deadline=None, derandomize=True, database=None, suppress_health_check=SLOW
+)
 hypothesis.settings.load_profile("workbench")
 
 # Set before any test module is imported: some ask for profiles or load numba, which reads its variable once.

@@ -167,7 +167,7 @@ def test_no_catalogue_row_is_missing():
         "overall arrivals-test service-time-test tab1 concurrency assumptions bound-gap online edge-cloud finer-blocks",
         "blendserve": " ".join(f"fig{n}" for n in range(1, 16)) + " tab1 tab2 tab3 tab4 dfs-share balance-gain "
         "sampling leaf-splits tree-operation overlap orders scanners retention run-length window hardware "
-        "balanced-batch real-orders",
+        "balanced-batch real-orders tree-steps threshold four-sources",
     }
     rows = _rows()
     for paper, names in expected.items():

@@ -20,7 +20,17 @@ ROOMS = {"real", "simulated", "model", "kernels", "policy"}
 KERNELS = sorted(
     path for path in PACKAGE.rglob("*.py") if path.name == "kernels.py" or "kernels" in path.relative_to(PACKAGE).parts
 )
-NUMBERS = {"math", "cmath", "numpy", "numba", "workbench.jit", "typing", "fractions", "itertools"}
+NUMBERS = {
+    "math",
+    "cmath",
+    "numpy",
+    "numba",
+    "workbench.jit",
+    "workbench.references",
+    "typing",
+    "fractions",
+    "itertools",
+}
 """What a kernel module may import; the last two are for the slow twins."""
 
 

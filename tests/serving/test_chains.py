@@ -200,7 +200,7 @@ def test_every_row_gets_all_its_bytes_once(lowered):
 
 def test_the_scenarios_have_what_can_go_wrong():
     seen = Counter()
-    for seed in range(250):
+    for seed in range(350):
         lowered = checked(chain_scenario(np.random.default_rng(seed)))
         run = simulate(lowered)
         seen["chains"] += len(run.chains)

@@ -12,7 +12,7 @@ from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import Match, experiment
+from workbench.catalogue.spec import Agree, Match, experiment
 from workbench.chains import Block, fit_compute, straightness, token_times, work_of
 from workbench.profiles import Accelerator
 from workbench.results import Verdict
@@ -38,6 +38,10 @@ SHARES = (0.1, 0.3, 0.5, 0.75, 1.0)
 
 JUDGED = 8
 """Jobs of the real run that are drawn between the ends of all axes, and not fitted."""
+
+STEEP = ("blocks", "tokens out")
+"""Axes along which seconds grow from a fraction to the whole. Along tokens in most of a job's seconds stay the same, so
+that few rounds cannot tell a line from noise; the verdicts look at all three."""
 
 ROUNDS = {"full": 31, "quick": 5}
 MEDIAN_ERROR = 0.93
@@ -105,7 +109,11 @@ def _linear(draft: Draft) -> list[Verdict]:
         Match((f"{TIME}, constants of the MATLAB artifact",), tolerance=0.005),
     ),
     judges=(_linear,),
-)
+    agrees=(
+        Agree("R squared of a straight line along an axis", "straight", ("axis",), "r_squared",
+              {("analytic", "torch"): (-0.05, 0.0)}),
+    ),
+)  # fmt: skip
 def compute_profile(
     context: Context,
     *,
@@ -144,8 +152,11 @@ def compute_profile(
         if kind.name in ARTIFACT:
             known.append(_artifact(kind, given.block, given.usual))
     columns = ["server", "overhead_s", "prefill_s", "decode_s", "seconds"]
+    table = pl.DataFrame(curves, schema=["server", "axis", "value", "seconds"], orient="row")
+    first = table.filter(pl.col("server") == table["server"][0])
     return {
-        "curves": pl.DataFrame(curves, schema=["server", "axis", "value", "seconds"], orient="row"),
+        "curves": table,
+        "straight": _straight({axis: first.filter(pl.col("axis") == axis)["value", "seconds"] for axis in STEEP}),
         "parts": pl.DataFrame(parts, schema=columns, orient="row"),
         "headline": headline(known),
     }
@@ -163,6 +174,12 @@ def _artifact(kind: Accelerator, block: Block, usual: tuple[float, ...]) -> tupl
     other = profiles.accelerator(kind.name).under("server-chains-artifact")
     seconds = float(np.array(usual) @ token_times([other], [0.0], block).compute_s[0])
     return f"{TIME}, constants of the MATLAB artifact", f"BLOOM-176B, {ARTIFACT[kind.name]}", seconds, "s"
+
+
+def _straight(along: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """R² of a straight line through seconds along each axis that has two places or more."""
+    rows = [(axis, straightness(*points)) for axis, points in along.items() if points[:, 0].n_unique() > 1]
+    return pl.DataFrame(rows, schema=["axis", "r_squared"], orient="row")
 
 
 def _measured(context: Context, middle: tuple[int, int, int]) -> dict[str, pl.DataFrame]:
@@ -197,15 +214,16 @@ def _measured(context: Context, middle: tuple[int, int, int]) -> dict[str, pl.Da
         schema=["axis", *AXES, "seconds", "error_s", "fitted_s"],
         orient="row",
     )
-    straight = [straightness(*table.filter(pl.col("axis") == axis).select(axis, "seconds")) for axis in AXES]
+    straight = _straight({axis: table.filter(pl.col("axis") == axis)[axis, "seconds"] for axis in AXES})
+    steep = straight.filter(pl.col("axis").is_in(STEEP))
     left = table.filter(pl.col("axis") == LEFT_OUT)
     for name, each_s in fitted._asdict().items():
         context.cite(f"{name} of the real run", each_s, "s", "fitted", "least squares on relative errors")
-    busy = float(found.processor_s.sum() / found.wall_s.sum())
-    text = "of the seconds that jobs took, those in which their thread had a processor: other work had the rest"
-    context.cite("processor share of the real run", busy, "1", "measured", text)
+    lost = float(found.wall_s.sum() / found.processor_s.sum() - 1)
+    text = "of the time of jobs over that in which their thread had a processor: other work had it, and is not counted"
+    context.cite("overhead of the real run", lost, "1", "measured", text)
     known = [
-        (STRAIGHT, "blocks, input, output", min(straight), "1"),
+        (STRAIGHT, "blocks, input, output", straight["r_squared"].min(), "1"),
         (HELD_OUT, "", float((left["fitted_s"] / left["seconds"] - 1).abs().max()), "1"),
     ]
-    return {"jobs": table, "headline": headline(known)}
+    return {"jobs": table, "straight": steep, "headline": headline(known)}

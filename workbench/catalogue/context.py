@@ -80,6 +80,11 @@ class Context:
         if self._stop is not None and self._stop.is_set():
             raise Stopped("Stopped before it was finished.")
 
+    def give_way(self) -> bool:
+        """The same, as real runs ask it between pieces of theirs: whether to give up. It raises, or says no."""
+        self.check()
+        return False
+
     def tell(self, text: str) -> None:
         """Say how far the work is, and give way to a Stop button."""
         self.check()

@@ -107,12 +107,8 @@ def fig7(
 def _really(context: Context) -> dict[str, pl.DataFrame]:
     from workbench.pooling.real import measure_starts
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     context.tell("real run: a small engine starts, and switches between two models")
-    run = measure_starts(small_shapes()[0], REPEATS[context.mode], stop=stop)
+    run = measure_starts(small_shapes()[0], REPEATS[context.mode], stop=context.give_way)
     names = {"first": SMALL, "reused": SWITCHED}
     stage = pl.col("part").replace({"KV out": "KV out and in", "KV in": "KV out and in"}).alias("stage")
     bars = run.parts.group_by(pl.col("way").replace_strict(names).alias("engine"), stage, maintain_order=True)

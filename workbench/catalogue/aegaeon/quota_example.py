@@ -115,10 +115,6 @@ def _really(
 ) -> pl.DataFrame:
     from workbench.pooling.real import ByQuota, Kind, Prompt, run_turns
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     shapes, random = small_shapes(), context.random("prompts")
     kinds = [Kind(shapes[batch % len(shapes)], context.seed + batch) for batch in range(batches)]
     prompts = [
@@ -131,7 +127,7 @@ def _really(
         context.tell(f"real run: {batches} models take turns, cap {cap_s:g} s")
         share = batches * switch_s * step_s / tbt_s / cap_s
         turns = ByQuota(batches * step_s / tbt_s, share, floor, ROUNDS[context.mode])
-        run = run_turns(kinds, prompts, turns, prefetch=False, clock="processor", keep=False, stop=stop)
+        run = run_turns(kinds, prompts, turns, prefetch=False, clock="processor", keep=False, stop=context.give_way)
         if not len(run.paces):
             raise UserError(
                 f"Turns of these batches are longer than the {kinds[0].shape.longest} tokens that a small model takes; "

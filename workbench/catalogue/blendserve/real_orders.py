@@ -165,17 +165,13 @@ def _real(
     from workbench.blending.real.serving import Model
     from workbench.executor.processes import Pool
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     readings, rounds = ROUNDS[context.mode]
     model = Model(_shape(), context.seed)
     with Pool(1) as pool:
         context.tell("real run: what computing and reading memory take, alone and beside each other")
-        found = calibrate(model, readings, pool=pool, stop=stop)
+        found = calibrate(model, readings, pool=pool, stop=context.give_way)
         context.tell("real run: the job in four orders")
-        served = run_job(model, job, steps, rounds, pool=pool, stop=stop)
+        served = run_job(model, job, steps, rounds, pool=pool, stop=context.give_way)
         small = small_job(SMALL, model.shape.vocabulary, context.random("small"))
         costs = costs_from(found.costs, small, 1400)
         few = {}
@@ -183,7 +179,7 @@ def _real(
             order, scan = ordered(small, name, costs, context.random("order"))
             few[name] = steps_of(small.pool, small.tree, small.estimates, order, costs, scan, batch=BATCH)[0]
         context.tell("real run: a smaller job, bit for bit")
-        exact = run_job(model._replace(arithmetic="invariant"), small, few, 1, pool=pool, stop=stop)
+        exact = run_job(model._replace(arithmetic="invariant"), small, few, 1, pool=pool, stop=context.give_way)
     _cite(context, found, served)
     work = {OPERATIONS: found.operations, PARTS: found.parts}
     slopes = [

@@ -175,17 +175,13 @@ def _really(context: Context, load_s: Mapping[str, float], first_s: float, size:
     """The same by real processes."""
     from workbench.scaling.real import measure_start
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     rows, known = [], []
     busy = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else math.nan
     text = "above 1, process, imports and engine wait for others; links and their clock do not"
     context.cite("load average of this machine over its cores", busy, "1", "measured", text)
     for name, seconds in load_s.items():
         context.tell(f"real run: {name} starts")
-        made = measure_start(seconds, first_s, beforehand=name == BLITZ, seed=context.seed, stop=stop)
+        made = measure_start(seconds, first_s, beforehand=name == BLITZ, seed=context.seed, stop=context.give_way)
         rows += [(name, part, value) for part, value in made.parts.iter_rows()]
         late = dict(made.parts.iter_rows())[WEIGHTS] / seconds - 1
         context.cite(f"σ of {name}", size / made.weight_bytes, "1", "chosen", "bytes shrink by σ; seconds do not")

@@ -87,15 +87,11 @@ def _raced(
     from workbench.executor.processes import Pool
     from workbench.scaling.real.link_race import race_on_link
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     with Pool(3) as pool:
         for draw, direction, link, instants in planned:
             label = f"race {draw}, {direction}"
             context.tell(f"real run: {label}")
-            run = race_on_link(link, instants, pool=pool, stop=stop)
+            run = race_on_link(link, instants, pool=pool, stop=context.give_way)
             cite_pacing(context, label, run)
             yield direction, draw, instants, Raced(run.load_s, run.kv_s)
 

@@ -68,10 +68,6 @@ class RealPairs:
         from workbench.scaling.real import LiveScaleOut, Prompt, check_outputs, share_scaled
         from workbench.scaling.real.live_sharing import SHORTEST_LAYER_S
 
-        def stop() -> bool:
-            self._context.check()
-            return False
-
         self._context.tell(f"real run: {label}")
         last = max(share_batches(pair).finish_s.max(), pair.load_s * pair.layers) * SHORTEST_LAYER_S
         if last > LONGEST_S:
@@ -87,12 +83,19 @@ class RealPairs:
         ]
         full_bytes = self._full.layer_bytes * pair.layers
         run = share_scaled(
-            asked, self._model, batches, self._unit_s, full_bytes, pool=self._pool, stop=stop, scale=self._scale
+            asked,
+            self._model,
+            batches,
+            self._unit_s,
+            full_bytes,
+            pool=self._pool,
+            stop=self._context.give_way,
+            scale=self._scale,
         )
         self._scale = run.scale  # a θ that was found too small is too small for the next run too
         cite_pacing(self._context, label, run)
         texts = [Prompt(prompt, FOLLOW + 1) for batch in batches for prompt in batch]
-        identity = check_outputs(run, self._model, texts, self._pool, stop)
+        identity = check_outputs(run, self._model, texts, self._pool, self._context.give_way)
         self.identity.append({"run": label, **identity.model_dump(), "fault": identity.fault})
         return run
 

@@ -122,10 +122,6 @@ def _real(context: Context, server: str, each_s: np.ndarray, tokens_in: int, tok
     from workbench.executor.processes import Pool
     from workbench.executor.transformer import Shape
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     fleet = Fleet(memory_bytes=[3], communication_s=[1], compute_s=[1], layers=1, block_bytes=1, cache_bytes=1)
     times = TokenTimes(each_s[None], np.array([[REAL_BLOCK_S, 0.0, REAL_BLOCK_S]]))
     shape = Shape(
@@ -141,7 +137,7 @@ def _real(context: Context, server: str, each_s: np.ndarray, tokens_in: int, tok
                 jobs = JobList(np.zeros(1), work_of([tokens[0]], [tokens[1]]), np.zeros((1, 2)))
                 runs = [
                     serve_chains(compose(fleet, 1), times, jobs, shape=shape, theta=theta, seed=context.seed,
-                                 pool=pool, stop=stop)
+                                 pool=pool, stop=context.give_way)
                     for _ in range(READINGS[context.mode])
                 ]  # fmt: skip
                 under_way_s = min(

@@ -248,16 +248,12 @@ class _Real:
         run = serve_chains(
             self.bed.made, self.bed.times, jobs, policy=policy, batched=self.how == BATCHED,
             theta=QUICK_THETA if self.context.mode == "quick" else None, seed=self.context.seed, pool=self.pool,
-            stop=self._stop,
+            stop=self.context.give_way,
         )  # fmt: skip
         self.thetas.append(run.scale.theta)
         self.overheads.append(run.overhead)
         self.waiting.append(run.waiting_share)
         return Path(*(run.jobs[name].to_numpy() for name in ("arrival_s", "start_s", "finish_s")))
-
-    def _stop(self) -> bool:
-        self.context.check()
-        return False
 
 
 def _real(context: Context, bed: Bed, stack: ExitStack) -> dict[str, _Real]:

@@ -94,10 +94,6 @@ def block_size_sweep(
 def _real(context: Context) -> dict[str, pl.DataFrame]:
     from workbench.scaling.real.packing import message_times
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     context.tell("real run: messages of all sizes")
-    swept = message_times(SIZES, READINGS[context.mode], gpu=True, stop=stop)
+    swept = message_times(SIZES, READINGS[context.mode], gpu=True, stop=context.give_way)
     return {**measured(context, swept.seconds), "path": pl.DataFrame({"path": [swept.path]})}

@@ -210,13 +210,9 @@ def _curves(table: pl.DataFrame) -> list[tuple[str, object, float, str]]:
 def _real(context: Context, switching: Switching) -> dict[str, pl.DataFrame]:
     from workbench.scaling.real.recomputing import resume_elsewhere
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     tokens = REAL_TOKENS if context.mode == "full" else REAL_TOKENS[:2]
     context.tell(f"real run: {REAL_MODEL}, {', '.join(map(str, tokens))} tokens recomputed and moved")
-    run = resume_elsewhere(switching, tokens, context.seed, stop=stop)
+    run = resume_elsewhere(switching, tokens, context.seed, stop=context.give_way)
     cite_pacing(context, f"{REAL_MODEL}, recomputed or moved", run)
     table = run.times.select(
         pl.lit(REAL_MODEL).alias("model"), pl.col("tokens").cast(pl.Float64), "recompute_s", "move_s"

@@ -135,10 +135,6 @@ def _real(context: Context, blocks: int, block_bytes: int, piece_bytes: int) -> 
     from workbench.executor.transformer_serving.packing import Way
     from workbench.scaling.real.packing import block_times, message_times
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     ways = {
         ALL_ON: Way(blocks, block_bytes, block_bytes),
         PIECES: Way(blocks, block_bytes, piece_bytes),
@@ -148,9 +144,9 @@ def _real(context: Context, blocks: int, block_bytes: int, piece_bytes: int) -> 
     }
     with Pool(2) as pool:
         context.tell("real run: messages of all sizes")
-        swept = message_times(SIZES, READINGS[context.mode], pool=pool, stop=stop)
+        swept = message_times(SIZES, READINGS[context.mode], pool=pool, stop=context.give_way)
         context.tell("real run: packed or not, ahead or not, direct or not")
-        took_s = block_times(list(ways.values()), REPEATS[context.mode], pool=pool, stop=stop)
+        took_s = block_times(list(ways.values()), REPEATS[context.mode], pool=pool, stop=context.give_way)
     ablation = [
         {"way": way, "turn": turn, "seconds": float(took_s[turn, place]), "slower": float(took_s[turn, place] / first)}
         for place, way in enumerate(ways)

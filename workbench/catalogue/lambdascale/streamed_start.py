@@ -205,22 +205,18 @@ def _real(
         for _ in range(2 * BATCH)
     ]
 
-    def stop() -> bool:
-        context.check()
-        return False
-
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder, Pool(_processes(asked)) as pool:
         small = write_model(Path(folder), shape, context.seed, blocks, f"seed-{context.seed}")
         computing = Pace(least_s=pace[0], dispatch_s=pace[1])
         context.tell("real run: how fast this machine computes")
-        scale = choose_live_scale(ScaleOut(**asked[0]), small, prompts, computing, BATCH, pool, stop=stop)
+        scale = choose_live_scale(ScaleOut(**asked[0]), small, prompts, computing, BATCH, pool, stop=context.give_way)
         for one in asked:
             for mode, word in MODES.items():
                 label = f"{model}, k = {one['sources']}, {mode}"
                 context.tell(f"real run: {label}")
                 run = serve_scaled(
-                    ScaleOut(**one), small, prompts, computing, batch=BATCH, pool=pool, stop=stop, scale=scale,
-                    mode=word,
+                    ScaleOut(**one), small, prompts, computing, batch=BATCH, pool=pool, scale=scale,
+                    stop=context.give_way, mode=word,
                 )  # fmt: skip
                 scale = run.scale  # a θ that was found too small is too small for the next run too
                 cite_pacing(context, label, run)
@@ -228,7 +224,7 @@ def _real(
                 begins_s = min(run.complete_s) if word == "wait" else run.pipelines["formed_s"].min()
                 first.append({**who, "begins_s": begins_s / theta, "first_token_s": run.first_token_s})
                 tokens.append(_made(run.tokens, theta).select(*_literals(who), pl.all()))
-                identity = check_outputs(run, small, prompts, pool, stop)
+                identity = check_outputs(run, small, prompts, pool, context.give_way)
                 moved = int((run.requests["moves"] > 0).sum())
                 identities.append({**who, "moved": moved, **identity.model_dump(), "fault": identity.fault})
     return {"first": pl.DataFrame(first), "tokens": pl.concat(tokens), "identity": pl.DataFrame(identities)}

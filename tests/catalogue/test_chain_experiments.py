@@ -149,6 +149,14 @@ def test_the_lower_bound_picks_seven_and_simulation_agrees():
     row = result.verdicts().filter(pl.col("claim").str.starts_with("the upper bound reserves")).row(0, named=True)
     assert row["ours_text"] == f"{higher} of 10 draws"
     assert row["verdict"] == ("reproduced" if higher == 10 else "undecided")
+    # every draw picks more once messages take what the artifact's tests say; and so do the means over all draws
+    assert row["reason"].endswith("with messages = 50 ms a job, as the artifact's tests have it, 10 of 10 draws")
+    wide = result.tables["curve"].pivot(on="draw", index="reserved", values="upper_s").drop_nulls()
+    sums = [sum(values) for _, *values in wide.rows()]
+    least = wide["reserved"][sums.index(min(sums))]
+    means = result.verdicts().filter(pl.col("claim").str.starts_with("of the means over")).row(0, named=True)
+    assert means["ours_text"] == f"2, 7, {least}"
+    assert means["verdict"] == ("reproduced" if least > 7 else "differs")
     alone = wb.experiment("chains/tuning").run("compiled", quick=True)
     assert readings(alone, "reproduced")["claim"].to_list() == ["the lower bound's minimum is the simulation's"]
 

@@ -10,18 +10,17 @@ from workbench.figures.base import COLOURS, DASHES, GREY, SYMBOLS, WORDS, Palett
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
-COLUMNS = {"surrogate": "surrogate_s", "lower bound": "lower_s", "upper bound": "upper_s"}
 MARKS = {"surrogate": tuned.SURROGATE, "lower bound": tuned.LOWER, "upper bound": tuned.UPPER}
 
 
 def tuning(outcome: Outcome, panel: str | None = None) -> Canvas:
     """Surrogate, bounds and simulation by c with stars at the minima; memory by c; the best c of all draws."""
     curve, best, memory, runs = (outcome.tables.get(name) for name in ("curve", "best", "memory", "simulated"))
-    palette = Palette([*COLUMNS, "simulation"])
+    palette = Palette([*tuned.TUNED, "simulation"])
 
     def response(made: Canvas, row: int) -> None:
         first = None if curve is None else _first(curve)
-        for rule, column in COLUMNS.items() if first is not None else ():
+        for rule, column in tuned.TUNED.items() if first is not None else ():
             part = first.filter(pl.col(column).is_not_null()).sort("reserved")
             line = {"color": palette.colour(rule), "dash": palette.dash(rule), "width": 2}
             x, y = part["reserved"].to_list(), part[column].to_list()

@@ -50,7 +50,7 @@ def _rising(draft: Draft) -> list[Verdict]:
     title="When is a shorter chain better than more room for jobs?",
     question="Which c is best at which arrival rate, by each rule?",
     backends=("analytic", "compiled"),
-    seconds={"analytic": 0.6, "compiled": 6},
+    seconds={"analytic": 0.2, "compiled": 6},
     draw="chains_tuning.staircase",
     say=_say,
     stochastic=True,

@@ -12,6 +12,7 @@ from workbench.chains import (
     Block,
     Fleet,
     Overheads,
+    Sites,
     TokenTimes,
     block_of,
     fleet_of,
@@ -26,6 +27,9 @@ from workbench.profiles import Accelerator, Model
 SUMMARY = "summary of the paper in its authors' repository"
 SITES = "server-chains-simulation"
 """The cluster whose profile states the statistics of sites."""
+
+MESSAGES = EACH_TOKEN, EACH_JOB = ("18 ms a token", "50 ms a job")
+"""What messages cost beside round trips: by the paper, every token's way being the same, and by its artifact."""
 
 TYPES = ("random", "nearest")
 PAPER_TYPES = f"{SUMMARY} §4.1.1: types assigned at random"
@@ -92,7 +96,7 @@ class Drawn(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What all draws of an experiment share: kinds of servers, how many, the model's block, a mean job."""
+    """What all draws of an experiment share: kinds of servers, how many, the model's block, a mean job, sites."""
 
     kinds: tuple[Accelerator, Accelerator]
     servers: int
@@ -104,6 +108,7 @@ class Setting(NamedTuple):
     orchestrator: str
     types: str
     model: Model
+    sites: Sites
 
 
 def setting(
@@ -117,22 +122,21 @@ def setting(
     types: str = "random",
     tokens_in: float = 2000,
     tokens_out: float = 20,
+    messages: str = EACH_TOKEN,
     overheads: Overheads | None = None,
 ) -> Setting:
     """Read the profiles of an experiment and enter them into the ledger.
 
-    A cluster of more than two kinds gives those of most and of least memory.
+    A cluster of more than two kinds gives those of most and of least memory. What messages cost is one of `MESSAGES`,
+    unless `overheads` says it.
     """
     kinds, _ = servers_of(context.cluster(cluster))
     kinds = sorted(kinds, key=lambda kind: -float(kind.memory_bytes))
     served = context.model(model)
     block = block_of(served)
+    sites = profiles.cluster(SITES)
     if overheads is None:
-        sites = profiles.cluster(SITES)
-        message, each = (sites.alternate("orchestrator", f"{name}_s") for name in ("serialisation", "block_overhead"))
-        overheads = Overheads(float(message), 0.0, float(each))
-        context.cite("(de)serialisation of a message", message)
-        context.cite("overhead of a block", each)
+        overheads = _overheads(context, sites, messages)
     context.cite("weights of a block", block.bytes, "bytes", "published", "s_m, or from the model's shape")
     context.cite(
         "cache of a job and block", block.cache_bytes, "bytes", "computed", "shape x 2,048 tokens, not rounded"
@@ -153,12 +157,22 @@ def setting(
         orchestrator,
         types,
         served,
+        sites_of(sites),
     )
+
+
+def _overheads(context: Context, sites: profiles.Cluster, messages: str) -> Overheads:
+    each = context.cite("overhead of a block", sites.alternate("orchestrator", "block_overhead_s"))
+    if messages == EACH_TOKEN:
+        stated = sites.alternate("orchestrator", "serialisation_s")
+        return Overheads(context.cite("(de)serialisation of a message", stated), 0.0, each)
+    stated = sites.alternate("orchestrator-artifact", "job_s")
+    return Overheads(0.0, context.cite("messages of a job beside its round trips", stated), each)
 
 
 def drawn(given: Setting, rng: np.random.Generator) -> Drawn:
     """Servers at random sites around an orchestrator; the fast type at random, or nearest."""
-    trips = round_trips(sites_of(profiles.cluster(SITES)), given.servers, rng, given.orchestrator)
+    trips = round_trips(given.sites, given.servers, rng, given.orchestrator)
     shuffled = rng.permutation(given.servers)
     chosen = (np.argsort(trips) if given.types == "nearest" else shuffled)[: given.fast]
     fast = np.zeros(given.servers, dtype=bool)

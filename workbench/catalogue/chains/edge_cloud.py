@@ -72,7 +72,7 @@ def _shape(draft: Draft) -> list[Verdict]:
     title="Chains at the edge",
     question="With small servers far away, how many should a job pass, and when is the whole model on each better?",
     backends=("analytic",),
-    seconds={"analytic": 1.5},
+    seconds={"analytic": 0.2},
     draw="chains_tuning.edge_cloud",
     panels=("trips", "memory"),
     say=_say,

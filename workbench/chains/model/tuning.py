@@ -58,10 +58,13 @@ def tune(
                 "give the values of `reserved` to try."
             )
         reserved = range(1, fleet.most_reserved + 1)
-    rows = []
+    rows, beyond = [], np.inf
     for c in to_try(reserved):
+        if c >= beyond:
+            continue
         counted = place(fleet, c, target)
         if not counted.groups:
+            beyond = c  # more reserved jobs leave room for no more blocks
             continue
         made = compose(fleet, c, np.inf if every_server else target)
         lower = upper = None
@@ -97,5 +100,5 @@ def to_try(reserved: Iterable[int]) -> list[int]:
 
 
 def _least(table: pl.DataFrame, column: str) -> int | None:
-    known = table.filter(pl.col(column).is_not_null()).sort(column, "reserved")
-    return int(known["reserved"][0]) if len(known) else None
+    known = [(value, c) for value, c in zip(table[column], table["reserved"], strict=True) if value is not None]
+    return min(known)[1] if known else None

@@ -11,10 +11,10 @@ from workbench.catalogue.spec import Agree
 AGREE = Agree("seconds", "times", ("nodes",), "s", {("analytic", "torch"): (-0.01, 0.10)})
 
 
-def agreement(formula, real):
+def agreement(formula, real, backend="torch"):
     """One record, from seconds by number of nodes of two backends."""
     rows = [("analytic", nodes, value) for nodes, value in formula.items()]
-    rows += [("torch", nodes, value) for nodes, value in real.items()]
+    rows += [(backend, nodes, value) for nodes, value in real.items()]
     table = pl.DataFrame(rows, schema={"backend": pl.String, "nodes": pl.Int64, "s": pl.Float64}, orient="row")
     return agreements((AGREE,), {"times": table})
 
@@ -57,6 +57,14 @@ def test_a_number_that_only_one_backend_has_is_no_agreement(formula, real):
 def test_a_real_run_may_answer_for_fewer_rows_and_says_how_many():
     (found,) = agreement({2: 1.0, 4: 2.0, 8: 3.0}, {4: 2.0})
     assert (found.rows, found.of, found.agrees) == (1, 3, True)
+
+
+def test_a_recorded_run_of_full_mode_may_hold_rows_that_quick_mode_does_not_ask_for():
+    (found,) = agreement({2: 1.0}, {2: 1.05, 4: 2.0}, "recorded")
+    assert (found.rows, found.of, found.agrees) == (1, 1, True)
+    assert found.difference == pytest.approx(0.05)
+    (found,) = agreement({2: 1.0, 8: 3.0}, {2: 1.05, 4: 2.0}, "recorded")  # here each lacks a row of the other
+    assert math.isnan(found.difference)
 
 
 def test_a_backend_that_did_not_run_is_not_compared():

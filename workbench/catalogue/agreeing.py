@@ -57,7 +57,8 @@ def _compared(
     if not all(len(side) for side in sides):
         return None
     joined = sides[0].rename({"value": "a"}).join(sides[1].rename({"value": "b"}), on=keys, how="inner")
-    if len(joined) < len(sides[1]):
+    # A recorded run was made in full mode; in quick mode it holds rows that no one asked for.
+    if len(joined) < len(sides[1]) and not (other == "recorded" and len(joined) == len(sides[0])):
         return len(joined), len(sides[0]), math.nan  # the other answers for rows that the reference lacks
     differences = [_relative(a, b) for a, b in joined.select("a", "b").rows()]
     return len(joined), len(sides[0]), max(differences, key=lambda value: _size(value, allowed))

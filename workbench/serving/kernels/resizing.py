@@ -4,13 +4,15 @@ import numpy as np
 
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.beginning import begin_loads, look_up
-from workbench.serving.kernels.changing_roles import change_roles
+from workbench.serving.kernels.changing_roles import change_roles, take_busy
 from workbench.serving.kernels.handing_over import hand_out_and_on
+from workbench.serving.kernels.host_cache import models_of
 from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, OUTSTANDING
 from workbench.serving.kernels.leaving import is_idle
 from workbench.serving.kernels.loading import come_up
 from workbench.serving.kernels.rows import become_warm, change, is_source, leave
 from workbench.serving.kernels.scaled_layout import (
+    CHANGES,
     DOWN_STEP,
     DRAINING,
     EMPTY,
@@ -44,6 +46,18 @@ def grow(state, scaled, router, chooser, m, need, now_s):
     need -= changed
     if need == 0 or not right:
         return right
+    taken, replaced, right = take_busy(state, scaled, router, scaled.links, chooser, m, need, now_s)
+    if not right:
+        return False
+    if replaced > 0 and not _start(state, scaled, router, chooser, m % models_of(scaled), replaced, now_s):
+        return False
+    return taken == need or _start(state, scaled, router, chooser, m, need - taken, now_s)
+
+
+@inner_kernel
+def _start(state, scaled, router, chooser, m, need, now_s):
+    """Start so many rows of a model, or as many as there is room for, whose weights have to come. False for a wrong
+    choice."""
     look_up(scaled, m, now_s)
     count = np.int64(0)
     for hit in range(1, -1, -1):
@@ -76,7 +90,8 @@ def _one_to_revive(state, scaled, router, m):
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
         j = router.members[k]
         blocks = state.instances[j, BLOCKS] - state.instances[j, FREE]
-        if scaled.rows[j, ROW_STATE] == DRAINING and (best < 0 or blocks < fewest):
+        able = scaled.rows[j, ROW_STATE] == DRAINING and scaled.rows[j, CHANGES] == 0
+        if able and (best < 0 or blocks < fewest):
             best, fewest = j, blocks
     if best >= 0:
         return best

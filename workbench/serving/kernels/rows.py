@@ -7,6 +7,7 @@ from workbench.serving.kernels.host_cache import make_room, models_of, touch
 from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL, UP
 from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.scaled_layout import (
+    CHANGES,
     DEAD,
     DRAINING,
     DRAINING_ROWS,
@@ -48,7 +49,7 @@ def change(state, scaled, j, new, now_s):
         scaled.counts[DRAINING_ROWS] -= 1
     if new == DRAINING:
         scaled.counts[DRAINING_ROWS] += 1
-    row[ROW_STATE] = new
+    row[ROW_STATE], row[CHANGES] = new, 0
     if row[ROW_STATE] == EMPTY or row[ROW_STATE] == DEAD:
         empty_cache(state.cells, state.instances[j])
         scaled.times[j, SEEN_S] = np.inf

@@ -21,6 +21,7 @@ from workbench.serving.kernels.layout import (
 )
 from workbench.serving.kernels.scaled_layout import (
     ARRIVED,
+    CHANGES,
     DOWN_TICKS,
     KIND,
     MAX_ROWS,
@@ -105,10 +106,23 @@ def count_rows(rows, router, m, row_state):
 
 
 @inner_kernel
+def count_changing(scaled, router, links, m):
+    """How many rows of the model drain to take the role of a group that decodes."""
+    count = 0
+    if links is None or m < router.lines.shape[0] // 2:
+        return count
+    other = m - router.lines.shape[0] // 2
+    for k in range(router.lines[other, BEGIN], router.lines[other, BEHIND]):
+        count += scaled.rows[router.members[k], CHANGES]
+    return count
+
+
+@inner_kernel
 def wanted(scaled, router, m, now_s):
     """How many instances of a model should be up or starting after this tick; logged."""
     tick, model = scaled.counts[TICK], scaled.models[m]
     starting = count_rows(scaled.rows, router, m, STARTING) + count_rows(scaled.rows, router, m, PIPED)
+    starting += count_changing(scaled, router, scaled.links, m)
     n = count_rows(scaled.rows, router, m, UP_STATE) + starting
     ring = scaled.samples.shape[0]
     seen = scaled.samples[(tick - scaled.counts[SCRAPE]) % ring, m]
@@ -137,6 +151,7 @@ def _role_wanted(scaled, router, links, m, n):
     decoding = m % models + models
     decoders = count_rows(scaled.rows, router, decoding, UP_STATE)
     decoders += count_rows(scaled.rows, router, decoding, STARTING)
+    decoders += count_changing(scaled, router, links, decoding)
     return decide_role(
         m >= models, scaled.reals[m, PAR:], first[S_PROMPT], first[S_STORED], first[S_BLOCKS] + second[S_BLOCKS], n,
         decoders,

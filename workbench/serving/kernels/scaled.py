@@ -41,6 +41,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     models[:, at.MEMORY_FIRST], models[:, at.HOSTS_SEND] = scaling.memory_first, scaling.hosts_send
     models[:, at.MOST_CHAINS], models[:, at.DECODE_FIRST] = scaling.chains, scaling.decode_first
     models[:, at.LIVE], models[:, at.LAYERS], models[:, at.REROUTES] = scaling.live, scaling.layers, scaling.reroute
+    models[:, at.MUTATES], models[:, at.REQUEUES] = scaling.mutate, scaling.requeue
     roles = groups // m
     reals = np.column_stack(
         [

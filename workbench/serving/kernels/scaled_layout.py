@@ -26,7 +26,9 @@ USES = 14
 """How many of these operations read it."""
 HELPED, HELPS = 15, 16
 """The entry of the log about the step that another helps with, -1 for none; how many steps it helps with."""
-ROW_SIZE = 17
+CHANGES = 17
+"""Whether it drains to give its place to the other role of its model."""
+ROW_SIZE = 18
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
@@ -55,8 +57,8 @@ infinity where they never leave."""
 
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
-MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS, REROUTES = 10, 11, 12, 13, 14
-MODEL_SIZE = 15
+MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS, REROUTES, MUTATES, REQUEUES = 10, 11, 12, 13, 14, 15, 16
+MODEL_SIZE = 17
 CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, ACTIVATION_S, PAR = range(9)
 MODEL_REALS_SIZE = 16
 
@@ -104,10 +106,10 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 17], float64[N, 17].
+        rows, times: int64[N, 18], float64[N, 17].
         hosts: float64[H, 5 + M].
         gone_s: float64[H, M], when weights left the memory of a host for lack of room; -infinity if they did not.
-        models, reals: int64[M, 15], float64[M, 16].
+        models, reals: int64[M, 17], float64[M, 16].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
         counts, clock: int64[11], float64[8].

@@ -10,6 +10,7 @@ from workbench.jit import inner_kernel, lean_kernel
 from workbench.serving.kernels.ahead import foresee
 from workbench.serving.kernels.ahead import shortage_of_any as shortage_of_logs
 from workbench.serving.kernels.breaking import recover
+from workbench.serving.kernels.changing_roles import change_role
 from workbench.serving.kernels.events import log_rest
 from workbench.serving.kernels.flows import drop_flow, share_rates, turn_port
 from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
@@ -53,10 +54,11 @@ from workbench.serving.kernels.roles_layout import (
     UNEVEN,
 )
 from workbench.serving.kernels.routing import hand_out, wait_at_router
-from workbench.serving.kernels.rows import become_warm, change, expire
+from workbench.serving.kernels.rows import become_warm, change, expire, is_source
 from workbench.serving.kernels.scaled_layout import (
     ARRIVED,
     AT_PLACE,
+    CHANGES,
     DEAD,
     DRAINING,
     DRAINING_ROWS,
@@ -158,9 +160,10 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
         else:
             end_helps(state, scaled, now_s)
             somebody = end_steps(state, now_s)
-            cool_drained(state, router, scaled, now_s)
             count_and_line_up(state, router, scaled, models)
-            right = not somebody or hand_out_all(state, router, links, chooser, models, now_s)
+            right = cool_drained(state, router, scaled, chooser, now_s)
+            if right and somebody:
+                right = hand_out_all(state, router, links, chooser, models, now_s)
         if not right:
             return BAD_CHOICE
         if links.counts[UNEVEN] == 1:
@@ -206,11 +209,16 @@ def hold_draining(state, scaled):
 
 
 @inner_kernel
-def cool_drained(state, router, scaled, now_s):
-    """Rows that drain and have nothing left are warm."""
+def cool_drained(state, router, scaled, chooser, now_s):
+    """Rows that drain and have nothing left are warm, or have another role. False for a wrong choice."""
     for j in range(scaled.rows.shape[0]):
-        if scaled.rows[j, ROW_STATE] == DRAINING and is_idle(state.instances[j]):
+        if scaled.rows[j, ROW_STATE] != DRAINING or not is_idle(state.instances[j]):
+            continue
+        if scaled.rows[j, CHANGES] == 0 or is_source(scaled, router, j):
             become_warm(state, scaled, router, j, now_s)
+        elif not change_role(state, scaled, router, chooser, j, now_s):
+            return False
+    return True
 
 
 @inner_kernel

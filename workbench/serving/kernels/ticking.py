@@ -16,7 +16,7 @@ from workbench.serving.kernels.layout import (
 )
 from workbench.serving.kernels.resizing import grow, shrink
 from workbench.serving.kernels.rows import is_loading
-from workbench.serving.kernels.sampling import count_rows, sample, wanted
+from workbench.serving.kernels.sampling import count_changing, count_rows, sample, wanted
 from workbench.serving.kernels.scaled_layout import (
     KEEP_S,
     PIPED,
@@ -51,7 +51,7 @@ def tick(state, router, scaled, chooser, come, nothing_comes, now_s):
     for m in range(models):
         want = wanted(scaled, router, m, now_s)
         n = count_rows(scaled.rows, router, m, UP_STATE) + count_rows(scaled.rows, router, m, STARTING)
-        n += count_rows(scaled.rows, router, m, PIPED)
+        n += count_rows(scaled.rows, router, m, PIPED) + count_changing(scaled, router, scaled.links, m)
         if want > n and not grow(state, scaled, router, chooser, m, want - n, now_s):
             return False
         if want < n:

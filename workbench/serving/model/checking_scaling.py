@@ -75,7 +75,7 @@ def checked_scaling(given: Scaling, instances: Instances) -> Scaling:
         scrape_ticks=whole(given.scrape_ticks, "scrape_ticks", 0, MOST_TICKS), kind=kind, par=par, source=source,
         cached=cached, **counts, **times, **piped, **_local(given, hosts, groups, models, table[2]),
         stale_s=not_negative(given.stale_s, "stale_s"), detect_s=not_negative(given.detect_s, "detect_s"),
-        **_chains(given, source),
+        **_chains(given, source, np.arange(groups) >= models),
     )  # fmt: skip
 
 
@@ -104,8 +104,9 @@ def _local(given: Scaling, hosts: int, groups: int, models: int, most: int) -> d
     return found
 
 
-def _chains(given: Scaling, source: np.ndarray) -> dict[str, np.ndarray]:
-    """The fields of weights that come by chains; empty ones become what changes nothing."""
+def _chains(given: Scaling, source: np.ndarray, decodes: np.ndarray) -> dict[str, np.ndarray]:
+    """The fields of weights that come by chains, and of busy rows that change roles; empty ones become what changes
+    nothing."""
     found, groups = {}, source.size
     for name, usual, least in (
         ("chains", 1, 0),
@@ -113,11 +114,15 @@ def _chains(given: Scaling, source: np.ndarray) -> dict[str, np.ndarray]:
         ("live", 0, 0),
         ("layers", 1, 1),
         ("reroute", 0, 0),
+        ("mutate", 0, 0),
+        ("requeue", 0, 0),
     ):
         value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
         found[name] = wholes(value, name, groups, least)
-    for name in ("decode_first", "reroute"):
+    for name in ("decode_first", "reroute", "requeue"):
         right(found[name] <= 1, name, "give 0 or 1")
+    right(found["mutate"] <= 2, "mutate", "give 0, 1 or 2")
+    right((found["mutate"] == 0) | decodes, "mutate", "give 0 to groups that do not decode")
     right(found["live"] <= 2, "live", "give 0, 1 or 2")
     right((found["live"] == 0) | (source == CHAINS), "live", "give 0 where weights do not come by chains")
     for name, usual in (("lag_s", 0.0), ("near_s", np.inf), ("activation_s", 0.0)):

@@ -14,6 +14,15 @@ group M + m decodes for it. Decisions are made group after group. With roles the
   none that an operation reads. Each old row becomes empty and the new one starting, without a use or trim of the host's
   memory; when all have, each has a load of tier *resident*, all in one operation without sources, and they come up one
   by one at the same instant. Warm rows of other models are displaced as ever.
+- With *mutate*, a decoding group that still needs rows then takes busy ones of the model's prefill group, one after the
+  other, while a row of its own is up: of those that drain the one with the fewest blocks in use, then by index; with
+  *mutate* 2, when there is none, of those that are up likewise, as long as another one is, and as more free places
+  have an empty prefill row than were taken so. None that an operation reads, none without a decode row on its place.
+  A row that is up drains from now on; with *requeue* its queue goes back to the router, as from a place that fails.
+  It counts as a starting decode row, and does not come back. When it would be warm, it is empty instead and the other
+  row starting, in an operation of its own, up at once; unless an operation reads it then, or there is a newer version.
+  Behind the last one taken, the prefill group starts as many rows as were up, on free places and those of warm rows of
+  other models.
 - Whenever a row comes up, or a place fails, the router hands out and then hands on for the model.
 - A row that drains is warm when it also has no KV that is still to be sent: behind all ends of steps of that instant,
   if a tick of the same instant has not brought it back and its place has not failed. When a place fails, transfers
@@ -137,6 +146,9 @@ class Scaling(NamedTuple):
         layers: int64[G], of the model, 1 or more.
         activation_s: float64[G], seconds of handing over the activation of one token.
         reroute: int64[G], with source *chains*: 1 lets them begin again from others when a way out fails.
+        mutate: int64[G], of groups that decode: 0 lets only rows without work change their role, 1 also rows that
+            drain, 2 also rows that are up, in whose place others start.
+        requeue: int64[G], 1 lets what waits in the queue of such a row go back to the router.
         stale_s: how much later than it happened it is known that weights left a host's memory for lack of room, also
             at time 0, or for a newer version. A row that would read its host's SSD in that time looks for them in
             memory first.
@@ -186,5 +198,7 @@ class Scaling(NamedTuple):
     layers: np.ndarray = np.empty(0)
     activation_s: np.ndarray = np.empty(0)
     reroute: np.ndarray = np.empty(0)
+    mutate: np.ndarray = np.empty(0)
+    requeue: np.ndarray = np.empty(0)
     stale_s: float = 0.0
     detect_s: float = 0.0

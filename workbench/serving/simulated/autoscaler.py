@@ -29,6 +29,7 @@ class Autoscaler:
         self.kind, self.par = given.kind.tolist(), given.par
         self.bounds = list(zip(given.min_rows.tolist(), given.max_rows.tolist(), strict=True))
         self.down_step = given.down_step.tolist()
+        self.mutate, self.requeue = given.mutate.tolist(), given.requeue.tolist()
         up_ticks, down_ticks = given.up_ticks.tolist(), given.down_ticks.tolist()
         self.windows = [Windows(*ticks) for ticks in zip(up_ticks, down_ticks, strict=True)]
         delay = int(given.scrape_ticks)
@@ -63,7 +64,7 @@ class Autoscaler:
 
     def _settle(self, group: int, seen: list[Signals]) -> None:
         """Decide for one group, and do it."""
-        starting = len(self.fleet.of(group, STARTING, PIPED))
+        starting = len(self.fleet.of(group, STARTING, PIPED)) + self._changing_to(group)
         n = starting + len(self.fleet.of(group, UP))
         kind, par = self.kind[group], self.par[group]
         if kind == ROLES:
@@ -82,7 +83,7 @@ class Autoscaler:
         """By the load of both roles of the group's model."""
         decodes = group >= self.models
         first, second = group % self.models, group % self.models + self.models
-        decoders = len(self.fleet.of(second, STARTING, UP))
+        decoders = len(self.fleet.of(second, STARTING, UP)) + self._changing_to(second)
         prompts, blocks = seen[first], seen[first].blocks + seen[second].blocks
         return int(decide_role(decodes, self.par[group], prompts.prompt_tokens, prompts.stored, blocks, n, decoders))
 
@@ -96,13 +97,18 @@ class Autoscaler:
     def _grow(self, group: int, count: int) -> None:
         """Rows that drain or are warm come back first, then those of the other role; the rest starts where there is
         room."""
-        draining = [row for row in self.fleet.of(group, DRAINING) if self.fleet.is_new(row)]
+        draining = self._draining(group)
         draining.sort(key=lambda row: (row.instance.blocks.in_use, row.index))
         revived = [*draining, *self.fleet.of(group, WARM)][:count]
         for row in revived:
             self.fleet.come_up(row)
         count -= len(revived)
         count -= self._change_roles(group, count)
+        count -= self._take_busy(group, count)
+        self._start(group, count)
+
+    def _start(self, group: int, count: int) -> None:
+        """So many rows, or as many as there is room for, whose weights have to come."""
         if not count:
             return
         cached = [cache.has(group % self.models) for cache in self.fleet.caches]
@@ -119,6 +125,45 @@ class Autoscaler:
         if pairs:
             self.weights.begin_resident(group, [new for _, new in pairs])
         return len(pairs)
+
+    def _take_busy(self, group: int, count: int) -> int:
+        """Rows that compute prompts will decode when they have done what they have; others start in place of those that
+        would have gone on. How many."""
+        if group < self.models or not self.mutate[group]:
+            return 0
+        first, taken, replaced = group - self.models, 0, 0
+        while taken < count and self.fleet.of(group, UP) and (row := self._one_to_take(first, self.mutate[group])):
+            if row.state == UP:
+                if replaced == self._room(first):
+                    break
+                replaced += 1
+            self.fleet.give_up_role(row, bool(self.requeue[group]))
+            taken += 1
+        self._start(first, replaced)
+        return taken
+
+    def _one_to_take(self, first: int, mutate: int) -> Row | None:
+        """Of rows that drain the one with the fewest blocks in use, else of those that are up, if another one is."""
+        up = self.fleet.of(first, UP)
+        for rows in (self._draining(first), up if mutate == 2 and len(up) > 1 else []):
+            able = [row for row in rows if not row.uses and self.fleet.other(row)]
+            if able:
+                return min(able, key=lambda row: (row.instance.blocks.in_use, row.index))
+        return None
+
+    def _draining(self, group: int) -> list[Row]:
+        """Rows that drain, but not to change their role, nor since there are newer weights."""
+        rows = self.fleet.of(group, DRAINING)
+        return [row for row in rows if self.fleet.is_new(row) and not row.changes_role]
+
+    def _changing_to(self, group: int) -> int:
+        """Rows that drain to take this role."""
+        others = self.fleet.of(group - self.models, DRAINING) if group >= self.models else []
+        return sum(row.changes_role for row in others)
+
+    def _room(self, group: int) -> int:
+        """Free places that a group has a row for."""
+        return sum(self.fleet.free(row.place) for row in self.fleet.of(group, EMPTY))
 
     def _take_free(self, group: int, count: int, cached: list[bool]) -> list[Row]:
         """Free places, those first whose host has the weights in its memory."""

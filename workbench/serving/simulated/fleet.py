@@ -1,5 +1,6 @@
 """All rows of a cluster that scales: who holds which place, and what goes with every change of state."""
 
+from collections.abc import Callable
 from math import isfinite
 
 from workbench.queueing.simulated.clock import Clock
@@ -22,6 +23,7 @@ class Fleet:
         self.rows, self.keep_s = rows, keep_s
         self.router, self.clock, self.instants, self.log = router, clock, instants, log
         self.caches: list[HostCache] = []  # by host; they ask this fleet what it holds
+        self.resident: Callable[[Row], None] | None = None  # told of a row whose weights are there: a role has changed
         self.places: dict[int, list[Row]] = {}
         for row in rows:
             self.places.setdefault(row.place, []).append(row)
@@ -104,7 +106,13 @@ class Fleet:
         still drains then."""
 
         def cool(_) -> None:
-            if row.state == DRAINING and not row.instance.in_use:
+            if row.state != DRAINING or row.instance.in_use:
+                return
+            if row.changes_role and not row.uses:
+                new = self.other(row)
+                self.change_role(row, new)
+                self.resident(new)
+            else:
                 self._cool(row)
                 if not self.is_new(row):
                     self.router.hand_on(row.model)
@@ -154,7 +162,7 @@ class Fleet:
             cache.drop(model)
         rows = [row for row in self.rows if row.model == model]
         for row in rows:
-            row.instance.finishing = row.state in (UP, DRAINING)
+            row.instance.finishing, row.changes_role = row.state in (UP, DRAINING), False
         for row in rows:
             if row.state == UP:
                 self.drain(row)
@@ -164,8 +172,30 @@ class Fleet:
                 if not row.uses:
                     self.leave(row)
 
+    def other(self, row: Row) -> Row | None:
+        """The row of a place that has the model in the other role; None if there is none."""
+        mine = (one for one in self.places[row.place] if one.model == row.model and one.group != row.group)
+        return next(mine, None)
+
+    def give_up_role(self, row: Row, requeue: bool) -> None:
+        """A row that computes prompts drains, and decodes when it has nothing left.
+
+        Parameters:
+            row: up, or draining.
+            requeue: whether what waits in its queue goes back to the router.
+        """
+        if row.state == UP:
+            self._become(row, DRAINING)
+        row.changes_role = True
+        if requeue:
+            waiting = list(row.instance.queue)
+            row.instance.queue.clear()
+            self.router.meet_again(waiting, row.model)
+        if not row.instance.in_use:
+            self._emptied(row)
+
     def change_role(self, old: Row, new: Row) -> None:
-        """A warm row gives its place to the other one of its model there, whose weights these are."""
+        """A row without work gives its place to the other one of its model there, whose weights these are."""
         old.instance.load = None
         old.instance.prefixes.clear()
         self._become(old, EMPTY)

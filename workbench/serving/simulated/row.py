@@ -12,8 +12,8 @@ class Row:
     """
 
     __slots__ = (
-        "group", "host", "instance", "piped_form", "place", "state", "uses", "version", "warm_since_s",
-        "warm_until_s",
+        "changes_role", "group", "host", "instance", "piped_form", "place", "state", "uses", "version",
+        "warm_since_s", "warm_until_s",
     )  # fmt: skip
 
     def __init__(
@@ -24,6 +24,7 @@ class Row:
         self.warm_since_s = self.warm_until_s = 0.0  # these mean something only while the row is warm
         self.uses = 0  # operations that read its weights
         self.version = 0  # of its weights, or of those that it waits for
+        self.changes_role = False  # whether it drains to give its place to the other role of its model
 
     @property
     def index(self) -> int:
@@ -40,5 +41,5 @@ class Row:
 
     def become(self, state: int) -> None:
         """Another state from now on."""
-        self.state = state
+        self.state, self.changes_role = state, False
         self.instance.up = state in (UP, PIPED)

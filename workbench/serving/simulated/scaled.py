@@ -43,6 +43,7 @@ class Scaled:
         self.fleet = Fleet(rows, given.keep_s.tolist(), router, clock, instants, self.log)
         self.fleet.caches += [self._cache(given, host) for host in range(len(given.cache_bytes))]
         self.weights = Weights(given, self.fleet, links, clock, instants, self.log)
+        self.fleet.resident = lambda row: self.weights.begin_resident(row.group, [row])
         self.helping = Helping(given, self.fleet, self.weights.chains, clock) if links else None
         self.autoscaler = Autoscaler(given, self.fleet, self.weights, router, self.log, clock, instants.ticks)
 

@@ -1,0 +1,171 @@
+"""Rows that compute prompts and are taken to decode while they are busy: by hand, conserved, and compiled as SimPy."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from busy_role_cases import busy_scenario
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scaled_role_cases import small_sending_scenarios
+from scaling_cases import growing, row
+from serving_cases import asked
+from serving_invariants import (
+    everybody_is_somewhere,
+    hosts_have_room,
+    loads_belong_to_rows,
+    places_are_held_once,
+    rates_are_fair,
+    work_is_where_it_may_be,
+)
+from serving_outcomes import differences
+
+from workbench.errors import InputError
+from workbench.serving.model.checking import checked
+from workbench.serving.model.engine import run_compiled
+from workbench.serving.model.lowered import DECODE, DONE, PREFILL
+from workbench.serving.model.scaled import DRAINING, EMPTY, STARTING, UP
+from workbench.serving.policy.scalers import CONCURRENCY, FIXED_TIER, NONE, QUEUE, RESIDENT_TIER
+from workbench.serving.simulated.fleet import Fleet
+from workbench.serving.simulated.run import Cluster, simulate
+
+TWO = [asked(0, 8, 9), asked(0, 8, 9)]
+"""Both prompts are computed at 1 s; the first one's KV is on its way to the one that decodes until 3 s."""
+
+
+def places(*states, **engine):
+    """A prefill and a decode row a place, and which of them is up at first, if any."""
+    return [
+        row(place, start_state=UP if up == role else EMPTY, role=role, **engine)
+        for place, up in enumerate(states)
+        for role in (PREFILL, DECODE)
+    ]
+
+
+def run(requests, mutate, kind=(NONE, QUEUE), requeue=0, rows=(PREFILL, PREFILL, DECODE, -1), **engine):
+    base = growing(requests, places(*rows, **engine), kind=list(kind), min_rows=[0, 1])
+    scaling = base.scaling._replace(mutate=np.array([0, mutate]), requeue=np.array([0, requeue]))
+    return simulate(checked(base._replace(scaling=scaling)))
+
+
+def same(values, wanted):
+    np.testing.assert_array_equal(values, wanted)
+
+
+def test_a_busy_row_is_taken_and_another_one_starts_in_its_place():
+    """At 2 s the second request waits for one that decodes. The first row is taken, which still sends until 3 s; at
+    that time it decodes, without a load, and another one that computes prompts has been starting since 2 s, for 1.5 s.
+    The second KV comes over by 5 s. Eight more tokens each."""
+    out = run(TWO, mutate=2, limit=1)
+    same(out.states[:6], [
+        [2, 0, DRAINING], [2, 6, STARTING], [3, 0, EMPTY], [3, 1, STARTING], [3, 1, UP], [3.5, 6, UP],
+    ])  # fmt: skip
+    same(out.loads[:, :6], [[2, 3.5, 6, FIXED_TIER, 0, 0], [3, 3, 1, RESIDENT_TIER, 0, 1]])
+    same(out.flows[:, :5], [[1, 3, 0, 0, 5], [3, 5, 1, 2, 1]])
+    same(out.ticks[2:6], [[2, 0, 2, 2], [2, 1, 2, 1], [3, 0, 2, 2], [3, 1, 2, 2]])
+    same(out.finish_s, [11, 13])
+
+
+def test_only_rows_that_drain_are_taken_where_none_is_to_start_instead():
+    """At 2 s nobody computes a prompt, and both rows drain; the first of them decodes from 3 s on."""
+    out = run(TWO, mutate=1, kind=(CONCURRENCY, QUEUE), limit=1)
+    same(out.states[:5], [[2, 2, DRAINING], [2, 0, DRAINING], [3, 0, EMPTY], [3, 1, STARTING], [3, 1, UP]])
+    same(out.loads[:, :4], [[3, 3, 1, RESIDENT_TIER]])
+    same(out.finish_s, [11, 13])
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"mutate": 1}, "none drains"),
+        ({"mutate": 2, "rows": (PREFILL, DECODE, -1)}, "no other one is up"),
+        ({"mutate": 0}, "no busy ones change"),
+    ],
+)
+def test_rows_are_started_where_none_may_be_taken(changes, why):
+    out = run([asked(0, 8, 9)] * 2, limit=1, **changes)
+    assert set(out.loads[:, 3]) == {FIXED_TIER}, why
+    assert (out.status == DONE).all()
+
+
+def test_no_row_is_taken_without_a_place_for_another_one():
+    out = run(TWO, mutate=2, limit=1, rows=(PREFILL, PREFILL, DECODE))
+    assert not len(out.loads)
+    same(out.finish_s, [11, 21])
+
+
+@pytest.mark.parametrize(("requeue", "moves", "where"), [(0, 0, 0), (1, 1, 2)])
+def test_a_queue_stays_or_goes_back_to_the_router(requeue, moves, where):
+    """At 2 s, when the first row is taken, the fifth request waits behind the third one there."""
+    out = run([asked(0, 8, 3)] * 6, mutate=2, requeue=requeue, slots=1)
+    same(out.moves, [0, 0, 0, 0, moves, 0])
+    same(out.prefill[:4], [0, 2, 0, 2])
+    assert out.prefill[4] == where
+    assert (out.status == DONE).all()
+
+
+@pytest.mark.parametrize(("mutate", "requeue"), [([1, 0], [0, 0]), ([0, 3], [0, 0]), ([0, 1], [2, 0])])
+def test_wrong_numbers_are_refused(mutate, requeue):
+    base = growing(TWO, places(PREFILL, DECODE))
+    with pytest.raises(InputError, match=r"mutate|requeue"):
+        checked(base._replace(scaling=base.scaling._replace(mutate=np.array(mutate), requeue=np.array(requeue))))
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_sending_scenarios(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=8, max_size=8))
+def test_small_clusters_end_the_same(base, drawn):
+    groups, models = len(base.scaling.kind), len(base.scaling.bytes)
+    mutate, requeue = np.array(drawn[:groups]).T
+    decodes = np.arange(groups) >= models
+    lowered = checked(base._replace(scaling=base.scaling._replace(mutate=mutate * decodes, requeue=requeue)))
+    assert differences(run_compiled(lowered), simulate(lowered)) == []
+
+
+def test_large_clusters_end_the_same(monkeypatch):
+    """And rows are taken in every way, often enough for that to mean something; every fifth run is step by step."""
+    seen, give_up, change = Counter(), Fleet.give_up_role, Fleet.change_role
+
+    def given_up(self, row, requeue):
+        seen["busy"] += row.instance.in_use
+        seen["up" if row.state == UP else "draining"] += 1
+        seen["queues that go back"] += bool(row.instance.queue) and requeue
+        give_up(self, row, requeue)
+
+    def changed(self, old, new):
+        seen["changed behind work" if old.state == DRAINING else "changed when warm"] += 1
+        change(self, old, new)
+
+    monkeypatch.setattr(Fleet, "give_up_role", given_up)
+    monkeypatch.setattr(Fleet, "change_role", changed)
+    for seed in range(200):
+        lowered = checked(busy_scenario(seed))
+        outcome = simulate(lowered)
+        assert differences(run_compiled(lowered, jumps=seed % 5 > 0), outcome) == [], f"seed {seed}"
+        seen["moves"] += outcome.moves.sum()
+        seen["helped"] += len(outcome.assists)
+    assert not {name: count for name, count in seen.items() if count < 8}, seen
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**20).map(busy_scenario))
+def test_nothing_is_lost_and_nobody_is_in_two_roles(lowered):
+    """The run, looked at after each event."""
+    cluster = Cluster(checked(lowered))
+    fleet, weights, clock = cluster.scaled.fleet, cluster.scaled.weights, cluster.clock
+    links = cluster.router.migrations.links
+    while clock.peek() <= np.finfo(float).max:
+        clock.step()
+        places_are_held_once(fleet)
+        work_is_where_it_may_be(fleet, clock.peek() > clock.now)
+        hosts_have_room(fleet)
+        loads_belong_to_rows(fleet, weights)
+        everybody_is_somewhere(cluster)
+        rates_are_fair(links.flows, links.capacity)
+        assert all(one.state == DRAINING and one.instance.role == PREFILL for one in fleet.rows if one.changes_role)
+    out = cluster.outcome()
+    assert (out.made[out.status == DONE] == lowered.requests.output[out.status == DONE]).all()
+    assert out.made.sum() == out.segments[:, 2].sum()
+    roles = lowered.instances.role[out.flows[:, 3:5].astype(int)]
+    assert (roles == [PREFILL, DECODE]).all()
+    resident = out.loads[out.loads[:, 3] == RESIDENT_TIER]
+    assert (resident[:, 0] == resident[:, 1]).all()

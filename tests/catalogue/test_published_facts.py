@@ -164,7 +164,8 @@ def test_no_catalogue_row_is_missing():
         "aegaeon": "fig1 fig2 fig3 fig4 " + " ".join(f"fig{n}" for n in range(6, 19)) + " tab1 quota-example load-time "
         "production q-max prefill-split switch-bandwidth admission buffer-cap fairness split operator",
         "chains": "chain-example compute-profile communication-profile gbp-cr gca dispatchers bounds tuning c-star "
-        "overall arrivals-test service-time-test tab1 concurrency assumptions bound-gap online edge-cloud finer-blocks",
+        "overall arrivals-test service-time-test tab1 concurrency assumptions bound-gap online edge-cloud finer-blocks "
+        "builder greedy-wrong bursts",
         "blendserve": " ".join(f"fig{n}" for n in range(1, 16)) + " tab1 tab2 tab3 tab4 dfs-share balance-gain "
         "sampling leaf-splits tree-operation overlap orders scanners retention run-length window hardware "
         "balanced-batch real-orders tree-steps threshold four-sources",

@@ -2,10 +2,11 @@
 
 import polars as pl
 
+from workbench.catalogue.chains import bursts as bursty
 from workbench.catalogue.chains import overall as whole
 from workbench.catalogue.chains import tab1
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import COLOURS, DASHES, GREY, Palette, figure, log_axis, pattern, published_marks
+from workbench.figures.base import COLOURS, DASHES, GREY, SYMBOLS, Palette, figure, log_axis, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
@@ -86,6 +87,44 @@ def arrivals(outcome: Outcome, panel: str | None = None) -> Canvas:
         "rate": (f"windows of {outcome.parameters['window_s']:g} s; dashed: the mean", over_time),
     }
     return stack("Are arrivals Poisson?", painters, panel)
+
+
+def bursts(outcome: Outcome, panel: str | None = None) -> Canvas:
+    """Mean response of whole models and of chains beside Theorem 4, and the distributions of the simulated response."""
+    ends, means, paths = (outcome.tables.get(name) for name in ("bounds", "means", "paths"))
+    parameters, palette = outcome.parameters, Palette(bursty.SYSTEMS)
+    bounded = parameters["gaps_cv"] == 1 and not parameters["contention"]
+    curve = "bounds of Theorem 4" if bounded else "Poisson/exp reference"
+
+    def mean(made: Canvas, row: int) -> None:
+        for system, low, high in () if ends is None else ends.select("system", "lower_s", "upper_s").rows():
+            line = {"color": palette.colour(system), "width": 9}
+            look = {"mode": "lines", "name": f"{curve}, {system}", "line": line, "opacity": 0.45}
+            made.add(scatter([system] * 2, [low, high], **look), row=row)
+        for system, seconds in () if means is None else _first(means).select("system", "response_s").rows():
+            mark = {"color": palette.colour(system), "symbol": SYMBOLS["compiled"], "size": 11}
+            made.add(scatter([system], [seconds], mode="markers", name=f"simulated, {system}", marker=mark), row=row)
+        made.x(row, type="category", categoryorder="array", categoryarray=list(bursty.SYSTEMS), range=[-0.5, 1.5])
+        made.y(row, title="mean response, s", rangemode="tozero")
+
+    def distributions(made: Canvas, row: int) -> None:
+        for (system,), part in () if paths is None else _first(paths).group_by("system", maintain_order=True):
+            line = {"color": palette.colour(system), "dash": palette.dash(system), "width": 2}
+            x, y = part["response_s"].to_list(), part["share"].to_list()
+            made.add(scatter(x, y, mode="lines", name=f"jobs, {system}", line=line), row=row)
+        made.x(row, title="response, s").y(row, title="share of jobs done", range=[0, 1.02])
+        if made.extent("x", row):
+            log_axis(made, "x", row=row)
+
+    kind = "jobs slow each other down" if parameters["contention"] else "service takes its nominal time"
+    rate = f"{parameters['arrival_rate_per_s']:.3g} jobs/s, CV of the gaps {parameters['gaps_cv']:.3g}"
+    painters = {"means": (f"{kind}; {rate}", mean), "distributions": ("simulated", distributions)}
+    return stack("Whole models or chains under bursts", painters, panel, heights=(1.1, 1.2))
+
+
+def _first(table: pl.DataFrame) -> pl.DataFrame:
+    """The first replication."""
+    return table.filter(pl.col("replication") == 0)
 
 
 def service_times(outcome: Outcome, _: str | None = None) -> Canvas:

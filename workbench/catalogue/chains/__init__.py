@@ -4,9 +4,11 @@ from importlib import import_module
 
 for _name in (
     "chain_example",
+    "builder",
     "compute_profile",
     "communication_profile",
     "gbp_cr",
+    "greedy_wrong",
     "gca",
     "dispatchers",
     "bounds",
@@ -16,6 +18,7 @@ for _name in (
     "arrivals_test",
     "service_time_test",
     "tab1",
+    "bursts",
     "assumptions",
     "bound_gap",
     "online",

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import polars as pl
 
 from workbench.catalogue.chains.common import SUMMARY
+from workbench.catalogue.chains.composed import chains_table, links_table, names, servers_table
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import experiment
-from workbench.chains import Chain, Composition, Fleet, all_chains, compose
+from workbench.chains import Composition, Fleet, all_chains, compose
 from workbench.errors import UserError
 
 MEMORY_GB, COMMUNICATION_S, LAYERS = (2, 3, 2, 2, 2), (1.0, 2.0, 1.0, 1.0, 1.0), 3
@@ -83,65 +84,22 @@ def chain_example(
     made = compose(fleet, reserved)
     if not made.chains:
         raise UserError(f"With room for {reserved} jobs on each block these servers cannot host the model.")
-    shown = made.chains[:rounds]
-    taken = [0] * fleet.servers
-    for chain in shown:
-        for j, blocks in zip(chain.servers, chain.blocks, strict=True):
-            taken[j] += blocks * chain.capacity
-    servers = pl.DataFrame(
-        {
-            "server": [f"j{j + 1}" for j in range(fleet.servers)],
-            "first_block": (made.placement.first + 1).tolist(),
-            "blocks": made.placement.blocks.tolist(),
-            "chain": made.placement.group.tolist(),
-            "slots": made.slots.tolist(),
-            "slots_left": [all_ - gone for all_, gone in zip(made.slots.tolist(), taken, strict=True)],
-        }
-    )
-    groups = [_group(made, number, reserved) for number in range(made.placement.groups)]
-    rows = groups + [
-        ("GCA", _names(chain.servers), len(chain.servers), chain.capacity, chain.service_s) for chain in shown
-    ]
-    chains = pl.DataFrame(
-        rows, schema=["algorithm", "servers", "hops", "capacity", "service_s"], orient="row"
-    ).with_columns(rate_per_s=pl.col("capacity") / pl.col("service_s"))
+    servers, chains = servers_table(made, rounds), chains_table(made, rounds)
     possible = len(all_chains(fleet, made.placement))
     context.cite("chains that are possible through this placement", possible, "1", "computed", "walked one by one")
-    return {"servers": servers, "chains": chains, "links": _links(shown), "headline": headline(_known(made, eps_s))}
-
-
-def _names(servers: tuple[int, ...]) -> str:
-    return "-".join(f"j{server + 1}" for server in servers)
-
-
-def _links(chains: tuple[Chain, ...]) -> pl.DataFrame:
-    """Which blocks a job of each chain has processed on each server, in the order in which it meets them."""
-    rows = []
-    for chain in chains:
-        first = 1
-        for j, blocks in zip(chain.servers, chain.blocks, strict=True):
-            rows.append((_names(chain.servers), f"j{j + 1}", first, first + blocks - 1))
-            first += blocks
-    return pl.DataFrame(
-        rows, orient="row",
-        schema={"chain": pl.String, "server": pl.String, "first_block": pl.Int64, "last_block": pl.Int64},
-    )  # fmt: skip
-
-
-def _group(made: Composition, number: int, reserved: int) -> tuple:
-    members = tuple(j for j in range(made.fleet.servers) if made.placement.group[j] == number)
-    members = tuple(sorted(members, key=lambda j: int(made.placement.first[j])))
-    seconds = sum(
-        float(made.fleet.communication_s[j] + made.fleet.compute_s[j] * made.placement.blocks[j]) for j in members
-    )
-    return "GBP-CR", _names(members), len(members), reserved, seconds
+    return {
+        "servers": servers,
+        "chains": chains,
+        "links": links_table(made.chains[:rounds]),
+        "headline": headline(_known(made, eps_s)),
+    }
 
 
 def _known(made: Composition, eps_s: float) -> list[tuple[str, object, float, str]]:
     """Seconds of a chain are a + b eps: a from communication alone, b from what is left."""
     rows: list[tuple[str, object, float, str]] = []
     for chain in made.chains:
-        name = f"GCA chain {_names(chain.servers)}"
+        name = f"GCA chain {names(chain.servers)}"
         fixed = sum(COMMUNICATION_S[j] for j in chain.servers)
         rows += [
             (f"{name}: service time at eps = 0", "", fixed, "s"),

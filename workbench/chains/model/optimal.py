@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.chains.kernels.grouping import with_one_more
 from workbench.chains.model.composing import Chain, Composition, Placement, free_slots, reserve
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import UserError
@@ -34,8 +35,20 @@ class Allocation(NamedTuple):
 def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | None:
     """How few disjoint chains reach a rate, over all groupings of the servers (problem (7) of arXiv 2604.14993)?
 
-    A group hosts the model if its blocks add up to L; with c jobs it completes c / Σ t jobs a second. What GBP-CR finds
-    greedily (K(c)) this counts exactly, by the best rate of every set of servers in 1, 2, ... groups.
+    What GBP-CR finds greedily (K(c)) this counts exactly; see `best_groups`, which names the servers.
+
+    Returns:
+        The number of chains, or None where no grouping reaches the rate.
+    """
+    groups = best_groups(fleet, reserved, needed_per_s)
+    return None if groups is None else len(groups)
+
+
+def best_groups(fleet: Fleet, reserved: int, needed_per_s: float) -> tuple[tuple[int, ...], ...] | None:
+    """Which grouping of the servers into the fewest disjoint chains that reach a rate serves most?
+
+    A group hosts the model if its blocks add up to L; with c jobs it completes c / Σ t jobs a second. The best rate of
+    every set of servers in 1, 2, ... groups is worked out until one reaches the rate.
 
     Parameters:
         fleet: at most 12 servers.
@@ -43,7 +56,7 @@ def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | Non
         needed_per_s: λ/ρ.
 
     Returns:
-        The number of chains, or None where no grouping reaches the rate.
+        The servers of each chain, or None where no grouping reaches the rate.
     """
     if fleet.servers > MOST_SERVERS:
         raise UserError(
@@ -57,23 +70,25 @@ def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | Non
     hosted, seconds = members @ blocks, members @ times
     useless = (members & (blocks == 0)).any(axis=1)
     rate = np.where((hosted >= fleet.layers) & ~useless, 1 / np.where(seconds > 0, seconds, np.inf), -np.inf)
-    best = rate.copy()
-    for groups in range(1, fleet.servers + 1):
-        if best.max() >= needed:
-            return groups
-        best = _with_one_more(best, rate)
-    return None
+    best = [rate]
+    while best[-1].max() < needed:
+        if len(best) == fleet.servers:
+            return None
+        found = np.empty(sets)
+        with_one_more(best[-1], rate, found)
+        best.append(found)
+    return tuple(tuple(np.flatnonzero(members[part]).tolist()) for part in _cut(best, rate))
 
 
-def _with_one_more(best: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """The best rate of every set of servers cut into one group and the groups that `best` is about."""
-    found = np.full(best.size, -np.inf)
-    for whole_set in range(1, best.size):
-        part = (whole_set - 1) & whole_set
-        while part:
-            found[whole_set] = max(found[whole_set], rate[part] + best[whole_set ^ part])
-            part = (part - 1) & whole_set
-    return found
+def _cut(best: list[np.ndarray], rate: np.ndarray) -> list[int]:
+    """The groups, as sets of servers, that the best rate of as many groups as `best` has entries is made of."""
+    left, groups = int(np.argmax(best[-1])), []
+    for fewer in reversed(best[:-1]):
+        parts = np.arange(1, left)
+        parts = parts[(parts & left) == parts]
+        groups.append(int(parts[np.argmax(rate[parts] + fewer[left ^ parts])]))
+        left ^= groups[-1]
+    return [*groups, left]
 
 
 def all_chains(fleet: Fleet, placement: Placement, most: int = MOST_CHAINS) -> tuple[Chain, ...]:
@@ -102,6 +117,18 @@ def all_chains(fleet: Fleet, placement: Placement, most: int = MOST_CHAINS) -> t
         if len(found) + len(ways) > most:
             raise UserError(f"More than {most:,} chains run through this placement; take fewer servers or blocks.")
     return tuple(sorted(found, key=lambda chain: chain.service_s))
+
+
+def count_chains(fleet: Fleet, placement: Placement) -> int:
+    """How many chains run through a placement? As many as `all_chains` names, counted block by block."""
+    slots = free_slots(fleet, placement)
+    ends = np.where(placement.blocks > 0, placement.first + placement.blocks, -1)
+    ways = [1] + [0] * fleet.layers
+    for block in range(fleet.layers):
+        if ways[block]:
+            for j in np.flatnonzero((placement.first <= block) & (ends > block) & (ends - block <= slots)).tolist():
+                ways[int(ends[j])] += ways[block]
+    return ways[-1]
 
 
 def service_s(fleet: Fleet, servers: tuple[int, ...], blocks: tuple[int, ...]) -> float:

@@ -174,3 +174,24 @@ def test_what_cannot_be_is_said(system, options, sentence):
 def test_choices_that_do_not_go_together(choices, sentence):
     with pytest.raises(InputError, match=sentence):
         System(name="mine", **choices)
+
+
+@pytest.mark.parametrize(("slo", "live", "promise_s"), [(None, 2, np.inf), (wb.slo(ttft_s=0.5, tbt_s=0.1), 3, 0.5)])
+def test_blitzscale_helps_where_the_runs_promise_would_be_broken_and_takes_busy_instances(slo, live, promise_s):
+    """Without a promise it helps where that is worth it. The artifact takes only instances that drain."""
+    run = served(wb.system("blitzscale"), (0.0, 8, 3), slo=slo, deployment=wb.deployment(prefill=(1, 2), decode=(1, 2)))
+    scaling = run.served.lowered.scaling
+    assert scaling.live.tolist() == [live, live]
+    assert scaling.promise_s.tolist() == [promise_s, promise_s]
+    assert (scaling.mutate.tolist(), scaling.requeue.tolist()) == ([0, 2], [0, 1])
+    assert wb.system("blitzscale", variant="artifact").mutate == "draining"
+    assert wb.system("serverlessllm@blitzscale").mutate == "no"
+
+
+def test_a_promise_of_ones_own_is_kept():
+    run = served(
+        wb.system("blitzscale", promise_s=2.0, judged="oldest"), (0.0, 8, 3), slo=wb.slo(ttft_s=0.5, tbt_s=0.1),
+        deployment=wb.deployment(prefill=(1, 2), decode=(1, 2)),
+    )  # fmt: skip
+    scaling = run.served.lowered.scaling
+    assert (scaling.promise_s.tolist(), scaling.waits.tolist()) == ([2, 2], [1, 1])

@@ -75,6 +75,18 @@ def test_where_it_has_to_pay_nobody_helps_the_last_one():
     same(out.finish_s, [4, 7.5, 11.5])
 
 
+@pytest.mark.parametrize(
+    ("promise_s", "waits", "helped"), [(17.5, 0, 1), (17.5, 1, 1), (18, 1, 0), (19.5, 0, 1), (20, 0, 0), (inf, 1, 0)]
+)
+def test_where_a_promise_would_be_kept_nobody_helps(promise_s, waits, helped):
+    """All of the load takes 16 s, and a step four more. At 4 s the oldest of three prompts has been there for one
+    second, and 13 are left: it would have its first token 18 s after it came."""
+    requests = [asked(0, 8, 1), asked(3, 8, 1), asked(3, 8, 1)]
+    out = helping(requests, places(UP, EMPTY), live=3, promise_s=promise_s, waits=waits)
+    same(out.assists, np.reshape([[4, 7.5, 1, 0, 1, 1]][:helped], (-1, 6)))
+    same(out.finish_s, [4, 7.5, 11.5] if helped else [4, 8, 12])
+
+
 def test_the_row_with_most_prompts_is_helped():
     """Two rows begin a step at 4 s: the second has 20 tokens left, the first eight. There is one tail."""
     requests = [asked(0, 8, 1), asked(0, 8, 1), asked(0, 8, 1), asked(0, 20, 1)]
@@ -149,7 +161,7 @@ def test_help_is_given_by_tails_to_one_at_a_time(lowered):
 
 def test_the_scenarios_have_what_can_happen():
     seen = Counter()
-    for seed in range(100):
+    for seed in range(250):
         run = simulate(checked(with_live(np.random.default_rng(seed))))
         seen["helped"] += len(run.assists)
         seen["lost"] += np.isnan(run.assists[:, 1]).sum()

@@ -18,7 +18,7 @@ OF_MODELS = {
 ROLE = 11
 """Where an engine has its role."""
 
-OF_CHAINS = ("chains", "lag_s", "decode_first", "near_s", "live", "layers", "activation_s")
+OF_CHAINS = ("chains", "lag_s", "decode_first", "near_s", "live", "layers", "activation_s", "promise_s", "waits")
 
 WHOLE = {"kind", "min_rows", "max_rows", "up_ticks", "down_ticks", "down_step", "source"}
 
@@ -56,7 +56,7 @@ def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> 
     of_chains = {}
     for name in OF_CHAINS:
         if name in changes:
-            kind = float if name in ("lag_s", "near_s", "activation_s") else np.int64
+            kind = float if name in ("lag_s", "near_s", "activation_s", "promise_s") else np.int64
             of_chains[name] = np.broadcast_to(np.array(changes.pop(name), kind), groups).copy()
     pipelines = {}
     for name, kind in (("piped_s", float), ("piped_with", np.int64), ("piped_form", float), ("switch_whole", np.int64)):

@@ -36,9 +36,11 @@ def with_live(rng: np.random.Generator) -> Lowered:
     given, grid = base.scaling, bool((4 * base.requests.arrival_s % 1 == 0).all())
     groups = len(given.kind)
     scaling = given._replace(
-        live=np.where(given.source == CHAINS, rng.integers(0, 3, groups), 0),
+        live=np.where(given.source == CHAINS, rng.choice([0, 1, 1, 2, 3], groups), 0),
         layers=rng.choice([1, 4, 7, 32], groups),
         activation_s=rng.choice([0.0, 1 / 1024], groups) if grid else rng.choice([0.0, 1e-4], groups),
+        promise_s=rng.choice([1.0, 4.0], groups),
+        waits=rng.integers(0, 2, groups),
         bytes=given.bytes * 4,
         cache_bytes=given.cache_bytes * 4,
     )

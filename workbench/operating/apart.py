@@ -60,6 +60,7 @@ def groups_apart(
     for name, one in served.items():
         kv_bytes = models[name].kv_bytes_per_token
         for role, bound in zip(("prefill", "decode"), bounds, strict=True):
+            scaler = {"busy": system.mutate, "requeue": system.requeue} if role == "decode" else {}
             moved = min(network.egress_bytes_per_s, network.ingress_bytes_per_s) / kv_bytes
             groups.append(
                 Group(
@@ -73,7 +74,7 @@ def groups_apart(
                     limit=system.limit,
                     autoscaler=autoscaler_of(
                         system, bound, one.step, one.kv_tokens, deployment.tp, one.requests_per_s, moved
-                    ),
+                    ).model_copy(update=scaler),
                     start_up=one.start_up,
                 )
             )

@@ -98,7 +98,9 @@ def _chained(system: System, weights: Weights) -> Weights:
         name: getattr(system, name)
         for name in ("lag_s", "decode_first", "reroute", "memory_first", "hosts_send", "pinned")
     }
-    settings |= {"live": system.live != "no", "only_worth": system.live == "worth"}
+    settings |= {"live": system.live != "no", "only_worth": system.live in ("worth", "promise")}
+    if system.live == "promise":
+        settings |= {"promise_s": system.promise_s, "judged": system.judged}
     if system.chains is not None:
         settings["chains"] = system.chains
     if not system.near:

@@ -63,7 +63,9 @@ _CHAIN_RULE = {
     "near": "OSDI'25 paper §5.1 (Figure 14): shards inside a scale-up domain",
     "lag_s": "chosen: none; blocks are small beside a layer",
     "roles": "OSDI'25 paper §6: prompts and decoding apart",
-    "live": "OSDI'25 paper §5.2: the tails of chains",
+    "live": "OSDI'25 paper §5.2: the tails of chains, only if stopping for the load at its speed now would break the "
+    "promise, and only for an overloaded instance",
+    "judged": "chosen: the load's whole time, as in the profile of the paper's Figure 3",
 }
 _ROLES_RULE = {
     **_BLITZ_RULE,
@@ -72,6 +74,13 @@ _ROLES_RULE = {
     "roles": "OSDI'25 paper §6: prompts and decoding apart",
 }
 _ROLES_CHOICES = {**_BLITZ_CHOICES, "roles": "apart", "autoscaler": Rule(policy="roles", down_step=1)}
+_MUTATING = {"mutate": "busy", "requeue": True, "artifact": {"mutate": "draining"}}
+_MUTATING_RULE = {
+    "mutate": "OSDI'25 paper §5.4: one that computes prompts turns into one that decodes, and another one is loaded in "
+    "its place. BlitzScale's artifact: only where fewer are wanted for prompts, that with the fewest blocks, never the "
+    "last; in all steps of the ablation and AllCache, not in ServerlessLLM",
+    "requeue": "BlitzScale's artifact: prompts wait in one queue for all until an instance takes a batch",
+}
 _DISTSERVE = f"DistServe as {_BLITZ} §6 emulates it in its own engine: least and most instances are the same number"
 
 SCALING_SYSTEMS = (
@@ -118,8 +127,9 @@ SCALING_SYSTEMS = (
         path="all-cached",
         cached=True,
         source=f"AllCache of {_BLITZ} §6",
-        sources={**_BLITZ_RULE, "path": "OSDI'25 paper §6: hits only, over PCIe, before any serving"},
+        sources={**_BLITZ_RULE, **_MUTATING_RULE, "path": "OSDI'25 paper §6: hits only, over PCIe, before any serving"},
         **_BLITZ_CHOICES,
+        **_MUTATING,
     ),
     System(
         name="nccl",
@@ -194,19 +204,26 @@ SCALING_SYSTEMS = (
         name="blitzscale",
         summary="chains from instances that decode, or from the one host copy; the tails of chains help with prompts "
         "while they load",
-        live="always",
+        live="promise",
         source=_BLITZ,
-        sources={**_ROLES_RULE, **_CHAIN_RULE},
+        sources={**_ROLES_RULE, **_CHAIN_RULE, **_MUTATING_RULE},
         **_ROLES_CHOICES,
         **_CHAINS,
+        **_MUTATING,
     ),
     System(
         name="blitzscale@multicast",
         summary="BlitzScale without help while loading: its ablation's network and multicast",
         source=f"{_BLITZ} §6, Figure 20: +Multicast",
-        sources={**_ROLES_RULE, **_CHAIN_RULE, "live": "OSDI'25 paper §6, Figure 20: not yet"},
+        sources={
+            **_ROLES_RULE,
+            **_CHAIN_RULE,
+            **_MUTATING_RULE,
+            "live": "OSDI'25 paper §6, Figure 20: not yet",
+        },
         **_ROLES_CHOICES,
         **_CHAINS,
+        **_MUTATING,
     ),
     System(
         name="blitzscale@network",
@@ -218,12 +235,14 @@ SCALING_SYSTEMS = (
         sources={
             **_ROLES_RULE,
             **_CHAIN_RULE,
+            **_MUTATING_RULE,
             "live": "OSDI'25 paper §6, Figure 20: not yet",
             "chains": "OSDI'25 paper §6, Figure 20: point to point, each target from a source by itself",
             "decode_first": "BlitzScale's artifact (eval_net): no regard to directions",
         },
         **_ROLES_CHOICES,
         **_CHAINS,
+        **_MUTATING,
     ),
     System(
         name="distserve-full",

@@ -151,7 +151,7 @@ def resolved(
     deployment, slo = _sound(
         deployment, slo, policies, kv_tokens, until_s, failures=failures, updates=updates, link_failures=link_failures
     )
-    choices, chooser, function, notes = decisions(find_system(system), policies, backend)
+    choices, chooser, function, notes = decisions(_promising(find_system(system), slo), policies, backend)
     cluster = find_cluster(cluster)
     table, choices = request_table(trace), told_hash_blocks(choices, trace)
     named = models_of(models, table)
@@ -165,6 +165,14 @@ def resolved(
         choices, chooser, function, cluster, named, deployment, slo, table, layout, scenario,
         (*notes, *_notes(system, choices, table, deployment, layout)),
     )  # fmt: skip
+
+
+def _promising(system: System, slo: SLO | None) -> System:
+    """The system, with the run's promise where it decides by one and has none of its own."""
+    if system.live != "promise" or system.promise_s is not None or slo is None:
+        return system
+    told = {**system.sources, "promise_s": "the run's promise"}
+    return system.model_copy(update={"promise_s": float(slo.ttft_s), "sources": told})
 
 
 def _sound(

@@ -59,7 +59,16 @@ class System(Asked):
         decode_first: on that path, instances that compute prompts send only where no others can.
         near: on that path, the fast network inside hosts plays a part, where there is one.
         live: on that path, what the last instance of each chain does with layers that it has: it helps with prompts
-            not at all, *always* when that is quicker, or where it is *worth* it.
+            not at all, *always* when that is quicker, where it is *worth* it, or where it is that and a *promise* of
+            TTFT would else be broken.
+        promise_s: seconds of that promise; None for those of the run's own, without which *promise* is *worth*.
+        judged: what would break it: a *new* prompt, if it had to wait for all of the load and be computed then, or the
+            *oldest* one that is there, for what is left of the load, as fast as it goes now.
+        mutate: with roles *apart*, which instances that compute prompts may become ones that decode, when more of these
+            are wanted: without work only (*no*), *draining* ones too, or also *busy* ones that are up, while another
+            one is and there is a place for the one that starts instead. They finish what they have, and their KV is
+            sent like any other's.
+        requeue: what waits in the queue of such an instance goes back to the router.
         reroute: on that path, chains begin again from another source when the way out of theirs fails.
         stale_s, detect_s: how late it is known that weights left a host's memory for lack of room or for a newer
             version, and what it costs to look for them there meanwhile.
@@ -100,7 +109,11 @@ class System(Asked):
     lag_s: NotNegative = 0.0
     decode_first: bool = True
     near: bool = True
-    live: Literal["no", "always", "worth"] = "no"
+    live: Literal["no", "always", "worth", "promise"] = "no"
+    promise_s: Positive | None = None
+    judged: Literal["new", "oldest"] = "new"
+    mutate: Literal["no", "draining", "busy"] = "no"
+    requeue: bool = False
     reroute: bool = False
     stale_s: NotNegative = 0.0
     detect_s: NotNegative = 0.0

@@ -142,9 +142,8 @@ Decode = Annotated[
     Par(
         "BlitzScale's instances that decode",
         choices=(SCALED_TOO, THERE),
-        source="scaled: by the rule of all systems; all there: as many as in a full provisioning, all the time, for "
-        "the paper's prompt instances that turn into decoding ones while they serve (§5.4); here a drained one may, as "
-        "long as it is warm, and a busy one never",
+        source="scaled: by the rule of all systems, where prompt instances turn into decoding ones when they have done "
+        "what they have (§5.4); all there: as many as in a full provisioning, all the time, as if that took no time",
     ),
 ]
 NOT_BURST = {BURST.name: "the paper's cut of BurstGPT is not published; a generated trace stands in where none is here"}

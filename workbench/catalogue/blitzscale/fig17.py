@@ -52,8 +52,9 @@ _LOADED = {
 }
 _P99 = Assumption("TBT is told by its P95", {"statistic": "P99"})
 _DECODE = Assumption(
-    "no busy instance turns from prompts to decoding, so that BlitzScale's first tokens wait for instances that decode "
-    "as long as those of all others; where the load is by prompts and TBT told by its P99, that is what counts",
+    "instances that turn from prompts to decoding finish first what they have, so that BlitzScale's requests wait for "
+    "instances that decode as long as those of all others; where the load is by prompts and TBT told by its P99, that "
+    "is what counts",
     {"decode": THERE, "largest_by": PROMPTS, "statistic": "P99", "workloads": (CODE.name,)},
 )
 

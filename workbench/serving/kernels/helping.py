@@ -7,6 +7,7 @@ import numpy as np
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.advancing import advance
 from workbench.serving.kernels.layout import (
+    ARRIVAL_S,
     BEGIN,
     BEHIND,
     BOUNDARY,
@@ -17,8 +18,12 @@ from workbench.serving.kernels.layout import (
     ITERATION,
     MODEL,
     NEED,
+    NEXT,
     NEXT_PREFILL,
     PREFILL_HEAD,
+    PREFILLING,
+    QUEUE_HEAD,
+    QUEUED,
     STEP_BUDGET,
     STEP_DECODES,
     STEP_FINISHES,
@@ -57,14 +62,16 @@ from workbench.serving.kernels.scaled_layout import (
     LAYERS,
     LIVE,
     LOGS_SHORT,
+    PROMISE_S,
     ROW_STATE,
     UP_STATE,
+    WAITS,
     WEIGHT_BYTES,
 )
-from workbench.serving.policy.helping import helped_s, ready_layers, worth_helping
+from workbench.serving.policy.helping import helped_s, ready_layers, worth_helping, would_break
 
-WHERE_WORTH = 2
-"""What `LIVE` holds where help has to pay."""
+WHERE_WORTH, WHERE_BROKEN = 2, 3
+"""What `LIVE` holds where help has to pay, and where a promise would be broken besides."""
 
 
 @inner_kernel
@@ -122,11 +129,16 @@ def _help(state, scaled, router, links, j, now_s):
     seconds = helped_s(alone_s, total, ready, tokens, hand_s)
     if not seconds < alone_s:
         return
-    if scaled.models[m, LIVE] == WHERE_WORTH:
+    if scaled.models[m, LIVE] >= WHERE_WORTH:
         waiting = math.ceil(prompt_tokens(state, one) / prompt)
         left_s = _left_s(links, o, now_s)
         if not worth_helping(waiting, ready, total, alone_s / total, hand_s * tokens, left_s):
             return
+        if scaled.models[m, LIVE] == WHERE_BROKEN:
+            age_s = now_s - _oldest_s(state, one)
+            whole_s = _whole_s(links, o, scaled.reals[m, WEIGHT_BYTES] / links.ops[o, SENDERS])
+            if not would_break(scaled.models[m, WAITS], age_s, whole_s, left_s, alone_s, scaled.reals[m, PROMISE_S]):
+                return
     state.reals[j, STEP_S] = seconds
     state.reals[j, BOUNDARY] = now_s + seconds
     entry = scaled.counts[ASSISTS_USED]
@@ -165,6 +177,20 @@ def _prompt_of_step(state, one):
         total += k
         r = state.requests[r, NEXT_PREFILL]
     return total
+
+
+@inner_kernel
+def _oldest_s(state, one):
+    """When the first of those came whose prompts are not computed yet."""
+    first_s, r = np.inf, one[QUEUE_HEAD]
+    for _ in range(one[QUEUED]):
+        first_s = min(first_s, state.moments[r, ARRIVAL_S])
+        r = state.requests[r, NEXT]
+    r = one[PREFILL_HEAD]
+    for _ in range(one[PREFILLING]):
+        first_s = min(first_s, state.moments[r, ARRIVAL_S])
+        r = state.requests[r, NEXT_PREFILL]
+    return first_s
 
 
 @inner_kernel
@@ -242,6 +268,17 @@ def _sent_share(links, o, part, now_s):
         if flow[OP] == o:
             least = min(least, (part - _left_now(links, flow, now_s)) / part)
     return least
+
+
+@inner_kernel
+def _whole_s(links, o, part):
+    """How long all of an operation takes at the rates that there are now."""
+    most_s = 0.0
+    for k in range(links.counts[UNDER_WAY]):
+        flow = links.flows[links.active[k]]
+        if flow[OP] == o:
+            most_s = max(most_s, part / flow[RATE] if flow[RATE] > 0 else np.inf)
+    return most_s
 
 
 @inner_kernel

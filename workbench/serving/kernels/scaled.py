@@ -42,11 +42,12 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
     models[:, at.MOST_CHAINS], models[:, at.DECODE_FIRST] = scaling.chains, scaling.decode_first
     models[:, at.LIVE], models[:, at.LAYERS], models[:, at.REROUTES] = scaling.live, scaling.layers, scaling.reroute
     models[:, at.MUTATES], models[:, at.REQUEUES] = scaling.mutate, scaling.requeue
+    models[:, at.WAITS] = scaling.waits
     roles = groups // m
     reals = np.column_stack(
         [
             control_s, fixed_s, np.tile(size, roles), np.tile(ttl_s, roles), keep_s,
-            scaling.lag_s, scaling.near_s, scaling.activation_s, par,
+            scaling.lag_s, scaling.near_s, scaling.activation_s, scaling.promise_s, par,
         ]
     )  # fmt: skip
     counts = np.zeros(at.COUNTS_SIZE, np.int64)

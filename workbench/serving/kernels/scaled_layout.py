@@ -58,9 +58,10 @@ infinity where they never leave."""
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
 MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS, REROUTES, MUTATES, REQUEUES = 10, 11, 12, 13, 14, 15, 16
-MODEL_SIZE = 17
-CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, ACTIVATION_S, PAR = range(9)
-MODEL_REALS_SIZE = 16
+WAITS = 17
+MODEL_SIZE = 18
+CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, ACTIVATION_S, PROMISE_S, PAR = range(10)
+MODEL_REALS_SIZE = 17
 
 # What a decision sees of a model, or of one role of it.
 S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED, S_STORED = range(6)
@@ -109,7 +110,7 @@ class Scaled(NamedTuple):
         rows, times: int64[N, 18], float64[N, 17].
         hosts: float64[H, 5 + M].
         gone_s: float64[H, M], when weights left the memory of a host for lack of room; -infinity if they did not.
-        models, reals: int64[M, 17], float64[M, 16].
+        models, reals: int64[M, 18], float64[M, 17].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
         counts, clock: int64[11], float64[8].

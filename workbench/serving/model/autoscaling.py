@@ -1,6 +1,7 @@
 """How many instances a model gets, and where they can be."""
 
 import math
+from typing import Literal
 
 import numpy as np
 from pydantic import field_validator, model_validator
@@ -8,6 +9,9 @@ from pydantic import field_validator, model_validator
 from workbench.errors import UnknownName
 from workbench.records import LARGEST, Asked, AtLeastOne, NotNegative, Positive, ZeroOrMore
 from workbench.serving.policy.scalers import PARAMETERS, SCALERS, USUAL
+
+BUSY = {"no": 0, "draining": 1, "busy": 2}
+"""Which instances that compute prompts, and have work, an autoscaler of decoding ones takes: name -> number."""
 
 
 class Autoscaler(Asked):
@@ -19,6 +23,10 @@ class Autoscaler(Asked):
         least, most: bounds of what it may want.
         up_ticks, down_ticks: ticks in a row that must want more, or fewer, before anything is done.
         down_step: most instances drained at one tick.
+        busy: of decoding instances: when more are wanted, which ones that compute prompts become such when they have
+            done what they have: none (*no*), those that drain, or also *busy* ones that are up, in whose place others
+            start.
+        requeue: what waits in the queue of such an instance goes back to the router.
 
     >>> Autoscaler(policy="queue", parameters={"waiting": 4}, most=8).numbers.tolist()
     [4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -31,6 +39,8 @@ class Autoscaler(Asked):
     up_ticks: AtLeastOne = 1
     down_ticks: AtLeastOne = 1
     down_step: AtLeastOne = LARGEST
+    busy: Literal["no", "draining", "busy"] = "no"
+    requeue: bool = False
 
     @field_validator("policy")
     @classmethod

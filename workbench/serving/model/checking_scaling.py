@@ -116,18 +116,19 @@ def _chains(given: Scaling, source: np.ndarray, decodes: np.ndarray) -> dict[str
         ("reroute", 0, 0),
         ("mutate", 0, 0),
         ("requeue", 0, 0),
+        ("waits", 0, 0),
     ):
         value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
         found[name] = wholes(value, name, groups, least)
-    for name in ("decode_first", "reroute", "requeue"):
+    for name in ("decode_first", "reroute", "requeue", "waits"):
         right(found[name] <= 1, name, "give 0 or 1")
     right(found["mutate"] <= 2, "mutate", "give 0, 1 or 2")
     right((found["mutate"] == 0) | decodes, "mutate", "give 0 to groups that do not decode")
-    right(found["live"] <= 2, "live", "give 0, 1 or 2")
+    right(found["live"] <= 3, "live", "give 0 to 3")
     right((found["live"] == 0) | (source == CHAINS), "live", "give 0 where weights do not come by chains")
-    for name, usual in (("lag_s", 0.0), ("near_s", np.inf), ("activation_s", 0.0)):
+    for name, usual in (("lag_s", 0.0), ("near_s", np.inf), ("activation_s", 0.0), ("promise_s", np.inf)):
         value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
-        found[name] = reals(value, name, (groups,), endless=name == "near_s")
+        found[name] = reals(value, name, (groups,), endless=name in ("near_s", "promise_s"))
         right(found[name] >= 0, name, "give numbers of 0 or more")
     return found
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.serving.model.autoscaling import Autoscaler, Pool
+from workbench.serving.model.autoscaling import BUSY, Autoscaler, Pool
 from workbench.serving.model.multicast_table import local_tables, multicast_table, pipeline_tables
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
 from workbench.serving.model.start_up import StartUp, Weights
@@ -93,10 +93,14 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         near_s=np.array(
             [one.bytes / one.near_bytes_per_s if one.bytes and one.near_bytes_per_s else np.inf for one in weights]
         ),
-        live=np.array([int(one.live) * (1 + one.only_worth) for one in weights]),
+        live=np.array([int(one.live) * (3 if one.promise_s else 1 + one.only_worth) for one in weights]),
+        promise_s=np.array([one.promise_s or np.inf for one in weights]),
+        waits=np.array([int(one.judged == "oldest") for one in weights]),
         layers=np.array([one.layers or 1 for one in weights]),
         activation_s=np.array([one.activation_s for one in weights]),
         reroute=np.array([int(one.reroute) for one in weights]),
+        mutate=np.array([BUSY[one.busy] for one in scalers]),
+        requeue=np.array([int(one.requeue) for one in scalers]),
         stale_s=pool.stale_s,
         detect_s=pool.detect_s,
         pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in owned]).astype(np.int64),

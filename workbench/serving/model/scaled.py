@@ -72,9 +72,11 @@ of their group that are up, if the group is *live*. When a step with prompt chun
   now, and that have more prompt tokens to compute in their queue and among those that run, or as many and a lower
   index. It gets the free tail with the most layers, of equals by operation, then by flow.
 - The step then takes `workbench.serving.policy.helped_s`, of all its tokens, if that is less than alone, and if, with
-  *live* 2, `worth_helping` agrees: *waiting* are its prompt tokens over those of the step, rounded up, *layer_s* is the
-  step alone over *layers*, *hand_s* what handing over adds, and *left_s* the longest time that any of the operation's
-  flows needs for what is left at its rate, without latency (0 without bounds).
+  *live* 2 or 3, `worth_helping` agrees: *waiting* are its prompt tokens over those of the step, rounded up, *layer_s*
+  is the step alone over *layers*, *hand_s* what handing over adds, and *left_s* the longest time that any of the
+  operation's flows needs for what is left at its rate, without latency (0 without bounds). With *live* 3 `would_break`
+  has to agree too: *age_s* is since the arrival of the oldest request there whose prompt is not computed yet,
+  *whole_s* is as *left_s* for the part that each sender has to send in all, *alone_s* the step alone.
 - The length of a step does not change any more. The tail is free again when the step ends or is lost, even if the tail
   itself is up by then, or has failed.
 """
@@ -142,7 +144,9 @@ class Scaling(NamedTuple):
         near_s: float64[G], seconds of a load from a row on the same host; infinity where hosts have no fast network of
             their own.
         live: int64[G], with source *chains*: 0 lets rows only load, 1 lets tails help whenever that is quicker, 2 where
-            it is worth helping.
+            it is worth helping, 3 where a promise would be broken besides.
+        promise_s: float64[G], seconds of TTFT that are promised, or infinity.
+        waits: int64[G], what such a promise is judged on, see `workbench.serving.policy.would_break`.
         layers: int64[G], of the model, 1 or more.
         activation_s: float64[G], seconds of handing over the activation of one token.
         reroute: int64[G], with source *chains*: 1 lets them begin again from others when a way out fails.
@@ -195,6 +199,8 @@ class Scaling(NamedTuple):
     decode_first: np.ndarray = np.empty(0)
     near_s: np.ndarray = np.empty(0)
     live: np.ndarray = np.empty(0)
+    promise_s: np.ndarray = np.empty(0)
+    waits: np.ndarray = np.empty(0)
     layers: np.ndarray = np.empty(0)
     activation_s: np.ndarray = np.empty(0)
     reroute: np.ndarray = np.empty(0)

@@ -76,6 +76,9 @@ class Weights(Asked):
         live: on that path, the last instances of chains run layers that they have for instances that have prompts to
             compute, while the rest is on its way.
         only_worth: they do so only where several batches wait and it pays, and not whenever a step gets shorter.
+        promise_s: seconds of TTFT; they do so only where it pays and prompts that waited for the load would besides be
+            later than that. None for no such condition.
+        judged: which prompts those are: one that comes with the load (*new*), or the oldest one that is there.
         layers: of the model, by which that is told; needed for it.
         activation_s: seconds of handing over the activation of one token.
         reroute: on that path, chains begin again from another source when the way out of theirs fails.
@@ -100,6 +103,8 @@ class Weights(Asked):
     only_worth: bool = False
     layers: AtLeastOne | None = None
     activation_s: NotNegative = 0.0
+    promise_s: Positive | None = None
+    judged: Literal["new", "oldest"] = "new"
     reroute: bool = False
     pinned: ZeroOrMore = 0
     ttl_s: float = math.inf

@@ -1,7 +1,7 @@
 """Decisions of a serving cluster: which instance a request goes to, and how many instances there should be."""
 
 from workbench.serving.policy.functions import chooser
-from workbench.serving.policy.helping import helped_s, ready_layers, worth_helping
+from workbench.serving.policy.helping import helped_s, ready_layers, worth_helping, would_break
 from workbench.serving.policy.routes import (
     FIRST_FREE,
     LEAST_OUTSTANDING,
@@ -30,4 +30,5 @@ __all__ = [
     "helped_s",
     "ready_layers",
     "worth_helping",
+    "would_break",
 ]

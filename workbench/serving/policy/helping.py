@@ -42,3 +42,23 @@ def worth_helping(waiting, ready, layers, layer_s, hand_s, left_s):
     """
     spared_s = min(ready, layers // 2) * layer_s
     return waiting >= 2 and spared_s > hand_s and left_s > spared_s - hand_s
+
+
+@lean_kernel
+def would_break(waits, age_s, whole_s, left_s, alone_s, promise_s):
+    """Whether a promise of TTFT would be broken if the prompts waited until the load is complete, and were computed
+    then.
+
+    Parameters:
+        waits: 0 judges a prompt that comes with the load and waits for all of it; 1 the oldest one that is there, which
+            waits for what is left.
+        age_s: since the oldest one came.
+        whole_s, left_s: of all of the load, and of what is left of it, at the speed at which it goes now.
+        alone_s: of the step that computes it.
+        promise_s: seconds of TTFT.
+
+    Source: BlitzScale (OSDI'25) §5.2 (notes on BlitzScale, §2.4): help only if stopping for the load at its speed now
+    would break the promise; what that is judged on is chosen.
+    """
+    waited_s = age_s + left_s if waits == 1 else whole_s
+    return waited_s + alone_s > promise_s

@@ -81,6 +81,11 @@ class Chains:
         """How long what is left takes at the rates that there are now."""
         return max(self.links.left_now(flow) / flow.rate if flow.rate else inf for flow in chain.flows)
 
+    def whole_s(self, chain: Chain) -> float:
+        """How long all of it takes at the rates that there are now."""
+        part = self._part(chain)
+        return max(part / flow.rate if flow.rate else inf for flow in chain.flows)
+
     def lose(self, chain: Chain, row: Row) -> None:
         """A row failed that may have sent, received or passed on the weights of a chain."""
         place = chain.place(row)

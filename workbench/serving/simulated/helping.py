@@ -4,14 +4,14 @@ from math import ceil, nan
 
 from workbench.queueing.simulated.clock import Clock
 from workbench.serving.model.scaled import UP, Scaling
-from workbench.serving.policy.helping import helped_s, ready_layers, worth_helping
+from workbench.serving.policy.helping import helped_s, ready_layers, worth_helping, would_break
 from workbench.serving.simulated.chains import Chain, Chains
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.row import Row
 from workbench.serving.simulated.step import Step
 
-WHERE_WORTH = 2
-"""What `Scaling.live` holds where help has to pay."""
+WHERE_WORTH, WHERE_BROKEN = 2, 3
+"""What `Scaling.live` holds where help has to pay, and where a promise would be broken besides."""
 
 
 class Assist:
@@ -34,6 +34,7 @@ class Helping:
             given.layers.tolist(),
             given.activation_s.tolist(),
         )
+        self.promise_s, self.waits = given.promise_s.tolist(), given.waits.tolist()
         self.log: list[Assist] = []
         self.going: dict[Row, Assist] = {}  # by the row that is helped
         for row in fleet.rows:
@@ -52,13 +53,21 @@ class Helping:
         seconds = helped_s(step.seconds, total, layers, tokens, self.activation_s[row.group])
         if not seconds < step.seconds:
             return
-        if self.live[row.group] == WHERE_WORTH:
+        if self.live[row.group] >= WHERE_WORTH:
             waiting = ceil(row.instance.prompt_tokens / step.prompt_tokens)
             if not worth_helping(waiting, layers, total, step.seconds / total, hand_s, self.chains.left_s(chain)):
+                return
+            if self.live[row.group] == WHERE_BROKEN and not self._would_break(row, chain, step.seconds):
                 return
         step.seconds = seconds
         self.going[row] = Assist(self.clock.now, helper, row, iteration, layers)
         self.log.append(self.going[row])
+
+    def _would_break(self, row: Row, chain: Chain, alone_s: float) -> bool:
+        """Whether the promise would be broken if prompts of a row waited for the load."""
+        oldest_s = min(request.arrival_s for request in row.instance.requests if request.prefilling)
+        times = self.clock.now - oldest_s, self.chains.whole_s(chain), self.chains.left_s(chain), alone_s
+        return bool(would_break(self.waits[row.group], *times, self.promise_s[row.group]))
 
     def over(self, index: int, whole: bool) -> None:
         """A step of a row has ended, or is lost."""

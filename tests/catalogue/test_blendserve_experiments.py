@@ -294,6 +294,19 @@ def test_nothing_that_could_be_run_is_said(id, given, words):
         running.run(spec.find(id), given, backends="compiled", quick=True)
 
 
+def test_a_window_that_is_named_instead_can_be_asked_for():
+    """A fast GPU has enough requests in half a minute, but windows begin at 0.05 h."""
+    given = {"accelerator": "h100-80gb-sxm", "load": 1.2}
+    with pytest.raises(wb.errors.UserError, match=r"give one from 0\.05 to [\d.]+ h\.$") as refused:
+        running.run(spec.find("blendserve/window"), {**given, "windows_h": (12.0,)}, backends="compiled", quick=True)
+    fewest, largest = map(float, re.findall(r"[\d.]*\d(?= to | h)", str(refused.value))[-2:])
+    assert fewest < largest < 12.0
+    there = running.run(
+        spec.find("blendserve/window"), {**given, "windows_h": (fewest,)}, backends="compiled", quick=True
+    )
+    assert there.tables["windows"]["window_h"].unique().to_list() == [fewest]
+
+
 def test_only_blendserve_scans_from_both_ends():
     """Another way to scan leaves the other orders as they are: their run is not made again."""
     costs = costs_for(Context("compiled"), "llama-3-8b", "a100-80gb-sxm")

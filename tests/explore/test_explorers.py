@@ -57,6 +57,23 @@ def test_moving_a_control_moves_the_figure():
     assert "to 64 nodes" in explorer._below.value
 
 
+@pytest.mark.parametrize(
+    ("id", "idle", "moving"),
+    [("serving/throughput", "requests", "slots"), ("blitzscale/fig3", "tick_s", None)],
+)
+def test_a_control_that_changes_nothing_drawn_says_so(id, idle, moving):
+    """Some settings are used only by what a button starts; a figure that stands still without a word looks broken."""
+    explorer = explore(id)
+    same = "What is drawn stays the same"
+    for name in filter(None, (idle, moving)):
+        before, slider = str(explorer._figure.to_dict()), explorer.controls[name].slider
+        slider.value = slider.max
+        assert (str(explorer._figure.to_dict()) == before) == (name == idle)
+        assert (same in explorer._status.value) == (name == idle)
+    explorer._reset_button.click()
+    assert explorer._status.value == ""
+
+
 def test_slider_and_number_box_stay_together():
     control = explore("lambdascale/block-count").controls["nodes"]
     slider, box = control.slider, control.value

@@ -7,6 +7,15 @@ pytestmark = pytest.mark.ui
 
 ALERTS = "() => Array.from(document.querySelectorAll('[role=alert]')).map(e => e.textContent).filter(t => t)"
 
+LATE = """
+  const made = URL.createObjectURL.bind(URL), wait = "await new Promise(done => setTimeout(done, 5000));";
+  URL.createObjectURL = part => made(part.size > 1e6 ? new Blob([wait, part], { type: part.type }) : part);
+"""
+"""Plotly comes five seconds late, as on a busy machine."""
+
+GIVEN_UP = "const made = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = () => made(1);"
+"""anywidget waits a thousandth of a second for a widget, not two seconds."""
+
 
 def test_a_slider_moves_the_drawing(page, base, tmp_path):
     ld.open_notebook(page, base, "schedule.ipynb")
@@ -25,6 +34,38 @@ def test_a_slider_moves_the_drawing(page, base, tmp_path):
     page.wait_for_function("() => document.querySelector('.js-plotly-plot').layout.title.text.endsWith('to 64 nodes')")
     page.wait_for_function("() => document.body.innerText.includes('8 blocks reach all 64 nodes in 13 steps')")
     assert page.evaluate(ALERTS) == []
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("busy", [LATE, GIVEN_UP])
+def test_on_a_busy_machine_too_a_slider_moves_the_drawing(busy, page, base):
+    """anywidget hands nothing to a widget that has not begun after two seconds: its figure never moved again."""
+    page.add_init_script(busy)
+    ld.open_notebook(page, base, "blocks.ipynb")
+    assert ld.run_all(page) == []
+    handle = ld.slider(page, "Nodes, source included")
+    ld.press(handle, "ArrowRight", times=2)
+    assert busy == GIVEN_UP or page.locator(".js-plotly-plot").count() == 0
+    title = "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('to %s nodes')"
+    page.wait_for_function(title % 10)
+    ld.press(handle, "ArrowRight")
+    page.wait_for_function(title % 11)
+    ld.figure(page)
+    assert set(page.problems) <= {"[anywidget] Failed to initialize model."}
+
+
+def test_a_page_that_is_loaded_again_shows_the_figure_as_it_stood(page, base):
+    ld.open_notebook(page, base, "blocks.ipynb")
+    assert ld.run_all(page) == []
+    first, handle = ld.figure(page), ld.slider(page, "Nodes, source included")
+    ld.press(handle, "ArrowRight")
+    moved = ld.wait_redrawn(page, first)
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save').then(() => null)")
+    page.reload()
+    again = ld.figure(page)
+    assert again["title"] == moved["title"] != first["title"]
+    assert [trace["y"] for trace in again["traces"]] == [trace["y"] for trace in moved["traces"]]
+    assert handle.get_attribute("aria-valuenow") == "9.0"
     assert page.problems == []
 
 

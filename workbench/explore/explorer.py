@@ -45,6 +45,7 @@ class Explorer:
         self.spec = spec
         self.large, self._quiet = large, False
         self._outcome: Outcome | None = None
+        self._shown = ("", "")
         self._message = w.HTML()
         self._status = w.HTML()
         self._below = w.HTML()
@@ -103,8 +104,13 @@ class Explorer:
         return live(*begun or [self._sketch(None)])
 
     def _moved(self, _change) -> None:
-        if not self._quiet:
-            self._answer(self._redraw)
+        if self._quiet:
+            return
+        before = self._shown
+        self._answer(self._redraw)
+        if self._outcome is not None and self._shown == before and not self._background.busy:
+            button = "; what a button starts may change" if self.buttons else ""
+            self._status.value = f"<em>What is drawn stays the same{button}.</em>"
 
     def _reset(self) -> None:
         """Every control as it stood first, answered once."""
@@ -136,7 +142,7 @@ class Explorer:
         if self._instant():
             self._show(running.run(self.spec, self.values(), backends=self._instant()), draw)
         else:
-            self._outcome = None
+            self._outcome, self._shown = None, ("", "")
             draw(self._sketch(None))
             self._below.value = ""
             self._status.value = "<em>Press a button to run with these settings.</em>"
@@ -156,8 +162,9 @@ class Explorer:
         self._background.start(work, partial(self._show, draw=self._redraw), "Running for the first time …")
 
     def _show(self, outcome: Outcome, draw: Callable[[dict[str, Any]], object]) -> None:
-        self._outcome = outcome
-        draw(self._sketch(outcome))
+        self._outcome, sketched = outcome, self._sketch(outcome)
+        draw(sketched)
+        self._shown = str(sketched), outcome.sentence
         self._below.value = below_html(outcome, all_sources(outcome))
 
     def _redraw(self, sketched: dict[str, Any]) -> None:

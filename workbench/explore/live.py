@@ -3,11 +3,16 @@
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from importlib.resources import files
 from typing import Any
+from uuid import uuid4
 
 import anywidget
 import ipywidgets as w
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs_version
+from traitlets import Unicode
 
 from workbench.errors import WorkbenchError
 from workbench.figures.base import BUTTONS, TEMPLATE
@@ -49,13 +54,31 @@ EMPTY = {"data": [], "layout": {"template": TEMPLATE}}
 """The sketch of nothing."""
 
 
-class _Whole(go.FigureWidget):
-    """A `FigureWidget` that the browser hears of when it is whole.
+class _Library(w.Widget):
+    """Plotly's part in the browser, sent once: all figures of a session share it (`figure.js` says why)."""
 
-    Plotly's own says that it is there while still empty and sends its content after. The browser loads plotly for it (5
-    MB) in between, and gives up after two seconds: on a busy machine the content was lost and the figure stayed empty.
+    source = Unicode().tag(sync=True)
+
+
+_SENT: list[_Library] = []
+
+
+def _library() -> _Library:
+    """The library that the browser has; another one where somebody closed it."""
+    if not _SENT or _SENT[-1].comm is None:
+        _SENT.append(_Library(source=str(go.FigureWidget._esm)))
+    return _SENT[-1]
+
+
+class _Whole(go.FigureWidget):
+    """A `FigureWidget` that the browser hears of when it is whole, and that shares plotly with all others.
+
+    Plotly's own says that it is there while still empty and sends its content after.
     """
 
+    _esm = (files("workbench.explore") / "figure.js").read_text()
+    _library, _own_id = Unicode().tag(sync=True), Unicode().tag(sync=True)
+    _plotly_version = Unicode(get_plotlyjs_version()).tag(sync=True)
     _whole = False
 
     def open(self) -> None:
@@ -63,11 +86,20 @@ class _Whole(go.FigureWidget):
         if self._whole:
             super().open()
 
+    def get_state(self, key=None, drop_defaults=False):
+        """All that a page is told which asks anew: how the figure stands now (plotly's own says how it began)."""
+        if key is None and self._whole:
+            self._trait_values |= {
+                "_widget_data": deepcopy(self._data), "_widget_layout": deepcopy(self._layout_obj._props)
+            }  # fmt: skip
+        return super().get_state(key, drop_defaults)
+
 
 def live(sketch: Mapping[str, Any] = EMPTY) -> go.FigureWidget:
     """A figure that shows a sketch and follows the width of its container (needs `Polish` on the page to begin)."""
     widget = _Whole(data=sketch["data"], layout=sketch["layout"])
-    widget._config = dict(BUTTONS)
+    widget._config, widget._library = dict(BUTTONS), _library().model_id
+    widget._model_id = widget._own_id = uuid4().hex
     widget._whole = True
     widget.open()
     return widget

@@ -28,6 +28,7 @@ from workbench.errors import UserError
 
 WINDOWS_H = (0.25, 0.5, 1.0, 2.0, 4.0)
 DAY_H = 24.0
+SHORTEST_H, LONGEST_H = 0.05, 12.0
 FEWEST, MOST = 4_000, 400_000
 
 
@@ -60,7 +61,7 @@ def window(
     main: Main = "burstgpt-like",
     trace: Annotated[str, Par("Density and sharing of", choices=tuple(TRACES), free=True, source="chosen")] = "Trace#2",
     windows_h: Annotated[
-        tuple[float, ...], Par("Windows", "h", low=0.05, high=12.0, free=True, source="chosen")
+        tuple[float, ...], Par("Windows", "h", low=SHORTEST_H, high=LONGEST_H, free=True, source="chosen")
     ] = WINDOWS_H,
     load: Annotated[
         float,
@@ -97,16 +98,24 @@ def window(
                  "tokens_per_s": pool.tokens / float(finish_s.max()), "busy": float(finish_s.max()) / (hours * 3600)}
             )  # fmt: skip
     if not rows:
-        fewest, largest = (math.ceil(1000 * FEWEST / rate / 3600) / 1000, math.floor(1000 * most / rate / 3600) / 1000)
         raise UserError(
             f"blendserve/window: parameter 'windows_h' holds no window of {FEWEST:,} to {most:,} requests at this "
-            f"load; give one from {fewest:g} to {largest:g} h."
+            f"load; {_instead(rate * 3600, most)}."
         )
     known = [(f"{name}, {row['system']}, x = window in hours", row["window_h"], row[column], unit)
              for row in rows
              for name, column, unit in (("share of tokens in time", "in_time", "1"),
                                         ("throughput", "tokens_per_s", "tokens/s"))]  # fmt: skip
     return {"windows": pl.DataFrame(rows), "headline": headline(known)}
+
+
+def _instead(requests_per_h: float, most: int) -> str:
+    """Windows that hold neither too few nor too many requests, among those that can be asked for."""
+    fewest = max(math.ceil(1000 * FEWEST / requests_per_h) / 1000, SHORTEST_H)
+    largest = min(math.floor(1000 * most / requests_per_h) / 1000, LONGEST_H)
+    if fewest <= largest:
+        return f"give one from {fewest:g} to {largest:g} h"
+    return f"no window from {SHORTEST_H:g} to {LONGEST_H:g} h does: take another load or accelerator"
 
 
 def _optimum_requests_per_s(setup: Setup, rates) -> float:

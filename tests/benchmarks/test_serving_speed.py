@@ -62,7 +62,7 @@ def load(count, rate_per_s, instances, dispatch="least-outstanding", gaps_s=None
 
 def event_loop(lowered: Lowered):
     """Arrays in, arrays out: what the budgets are for."""
-    return serve_arrays(*lowered[:7], lowered.outages, models=1)
+    return serve_arrays(*lowered, models=1)
 
 
 def test_w2(budget):

@@ -138,14 +138,15 @@ def test_links_of_a_run_say_when_nothing_went(engine):
     assert one.select("start_s", "end_s", "bytes_per_s").rows() == [(11, 12, 4), (14, 15, 4)]
 
 
+@ENGINES
 @pytest.mark.parametrize(
     ("stale_s", "detect_s", "up_s"), [(0.0, 0.5, 4.5), (9.0, 0.5, 5.0), (0.4, 0.5, 4.5), (0.6, 0.0, 4.5)]
 )
-def test_weights_that_have_left_are_looked_for_while_it_is_not_known(stale_s, detect_s, up_s):
+def test_weights_that_have_left_are_looked_for_while_it_is_not_known(engine, stale_s, detect_s, up_s):
     """A new version at 1.5 s takes them from memory; that of 2 s has read them by 4 s, or looks first."""
     given = growing([asked(1.25, 4, 1)], [row(0)], kind=1, source=TIERS, cached=[[1]])
     scaling = given.scaling._replace(stale_s=stale_s, detect_s=detect_s)
-    out = simulate(checked(given._replace(scaling=scaling, updates=Updates(np.array([1.5]), np.array([0])))))
+    out = engine(checked(given._replace(scaling=scaling, updates=Updates(np.array([1.5]), np.array([0])))))
     same(out.loads[:, :4], [[2, up_s, 0, SSD_TIER]])
 
 

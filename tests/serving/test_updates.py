@@ -12,8 +12,9 @@ from scaling_cases import growing, row
 from sent_weights_cases import chain_scenario
 from serving_cases import asked
 from serving_invariants import everybody_is_somewhere, hosts_have_room, loads_belong_to_rows, places_are_held_once
+from serving_outcomes import differences
 
-from workbench.errors import InputError, UserError
+from workbench.errors import InputError
 from workbench.serving import Group, Pool, Scenario, StepForm, Update, serve
 from workbench.serving.model import Updates, run_compiled
 from workbench.serving.model.checking import checked
@@ -31,7 +32,15 @@ def updated(requests, rows, *times, failures=(), **changes):
     """Weights of the only model have a new version at some times; rows are wanted as many as may be, two at most."""
     lowered = growing(requests, rows, failures, **{"kind": NONE, "min_rows": 1, "max_rows": 2} | changes)
     updates = Updates(np.array(times, float), np.zeros(len(times), np.int64))
-    return simulate(checked(lowered._replace(updates=updates)))
+    return by_both(lowered._replace(updates=updates))
+
+
+def by_both(lowered):
+    """The run, by both engines alike."""
+    lowered = checked(lowered)
+    out = simulate(lowered)
+    assert differences(run_compiled(lowered), out) == []
+    return out
 
 
 def test_an_old_row_finishes_what_it_has_and_a_new_one_takes_the_rest():
@@ -81,10 +90,10 @@ def test_rows_with_old_weights_send_them_to_nobody():
     rows = [row(k, start_state=UP if k == 0 else EMPTY) for k in range(3)]
     requests = [asked(0, 4, 20), asked(5, 4, 20, model=0)]
     given = growing(requests, rows, kind=NONE, min_rows=1, source=CHAINS, control_s=0.0, egress=4.0, ingress=4.0)
-    out = simulate(checked(given._replace(updates=Updates(np.array([1.5]), np.array([0])))))
+    out = by_both(given._replace(updates=Updates(np.array([1.5]), np.array([0]))))
     same(out.loads[:, :4], [[2, 4, 1, SSD_TIER]])
     more = given._replace(scaling=given.scaling._replace(min_rows=np.array([2])))
-    out = simulate(checked(more._replace(updates=Updates(np.array([6.5]), np.array([0])))))
+    out = by_both(more._replace(updates=Updates(np.array([6.5]), np.array([0]))))
     same(out.loads[:, :4], [[1, 3, 1, CHAIN_TIER], [7, 9, 2, SSD_TIER], [21, 23, 0, CHAIN_TIER]])
     same(out.chains[1:, 4], [2])
 
@@ -122,7 +131,7 @@ def test_a_scenario_says_what_is_new_and_its_timeline_when():
     group = Group(model="a", step=StepForm(compute=(1.0, 0, 0, 0, 0)), kv_tokens=64, count=1)
     asked_ = pl.DataFrame({"model": ["a"], "arrival_s": [10.0], "prompt_tokens": [8], "output_tokens": [3]})
     scenario = Scenario(groups=(group,), pool=Pool(hosts=1), updates=(Update(time_s=1.5, model="a"),))
-    run = serve(scenario, asked_, backend=simulate)
+    run = serve(scenario, asked_)
     assert (11.5, "model a", "new version", -1.0) in run.timeline.rows()
     assert run.requests.select("weight_version", "restarts").rows() == [(0, 0)]
     with pytest.raises(InputError, match="updates name 'b', which no group serves; name models of the groups"):
@@ -210,6 +219,4 @@ def test_updates_need_a_pool_and_a_model_and_an_order():
     now = Updates(np.array([1.0]), np.array([0]))
     with pytest.raises(InputError, match="has updates, but no pool"):
         checked(given._replace(updates=now, scaling=None))
-    with pytest.raises(UserError, match="does not know new versions of weights yet; run it on SimPy"):
-        run_compiled(given._replace(updates=now))
-    assert simulate(checked(given._replace(updates=now))).status[0] != INSIDE
+    assert run_compiled(given._replace(updates=now)).status[0] != INSIDE

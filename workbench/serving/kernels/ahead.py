@@ -11,7 +11,6 @@ from workbench.serving.kernels.layout import (
     BOUNDARY,
     GOING,
     HOLDS,
-    MODEL,
     OUTSTANDING,
     PAGES_SHORT,
     PAGES_USED,
@@ -21,12 +20,11 @@ from workbench.serving.kernels.layout import (
     WAITING,
 )
 from workbench.serving.kernels.routing import hand_out
-from workbench.serving.kernels.rows import become_warm, is_loading, is_source
+from workbench.serving.kernels.rows import become_warm, is_loading, is_source, warm_until_s
 from workbench.serving.kernels.scaled_layout import (
     ASSISTS_USED,
     DRAINING,
     FORMS_S,
-    KEEP_S,
     LOADS_USED,
     LOGS_SHORT,
     NEXT_DRAINED_S,
@@ -40,7 +38,6 @@ from workbench.serving.kernels.scaled_layout import (
     STATES_USED,
     TICKS_USED,
     WARM,
-    WARM_SINCE_S,
 )
 from workbench.serving.kernels.settling import end_all
 
@@ -102,8 +99,7 @@ def foresee(state, router, scaled):
             load_s = min(load_s, scaled.times[j, READY_S], scaled.times[j, SEEN_S])
             form_s = min(form_s, scaled.times[j, FORMS_S])
         elif row[ROW_STATE] == WARM and not is_source(scaled, router, j):
-            kept_s = scaled.reals[state.instances[j, MODEL], KEEP_S]
-            expiry_s = min(expiry_s, scaled.times[j, WARM_SINCE_S] + kept_s)
+            expiry_s = min(expiry_s, warm_until_s(state, scaled, j))
     scaled.clock[NEXT_LOAD_S], scaled.clock[NEXT_FORM_S], scaled.clock[NEXT_EXPIRY_S] = load_s, form_s, expiry_s
 
 

@@ -39,6 +39,7 @@ from workbench.serving.kernels.scaled_layout import (
     FROM_HOSTS,
     MUTATES,
     OCCUPANT,
+    OLD,
     OPERATIONS,
     PIPELINE,
     PLACE_AT,
@@ -150,7 +151,8 @@ def _one_to_take(state, scaled, router, m, first, row_state):
     for k in range(router.lines[first, BEGIN], router.lines[first, BEHIND]):
         j = router.members[k]
         row, blocks = scaled.rows[j], state.instances[j, BLOCKS] - state.instances[j, FREE]
-        if row[ROW_STATE] != row_state or row[CHANGES] == 1 or (best >= 0 and blocks >= fewest):
+        able = row[ROW_STATE] == row_state and row[CHANGES] == 0 and row[OLD] == 0
+        if not able or (best >= 0 and blocks >= fewest):
             continue
         if not is_source(scaled, router, j) and _row_on(state, scaled, m, row[PLACE_OF]) >= 0:
             best, fewest = j, blocks

@@ -6,21 +6,35 @@ from workbench.jit import inner_kernel
 from workbench.serving.kernels.blocks import blocks_to_admit
 from workbench.serving.kernels.flows import begin_flow, drop_flow, share_rates
 from workbench.serving.kernels.layout import (
+    BEGIN,
+    BEHIND,
     COMING,
     FLOW,
     FREE,
     HELD,
     INSTANCE,
+    LATEST,
     LEFT_NOW,
+    MADE,
+    MOVES,
+    NEED,
     NEXT,
     PREFILL,
+    PROMPT,
     REQUEST_MODEL,
     RIGHT,
     ROUTER_HEAD,
+    ROUTER_TAIL,
     SENT_HEAD,
     STORED,
+    UP,
+    VERSION,
+    WAITING,
+    WAITING_TOKENS,
+    WEIGHTS,
 )
 from workbench.serving.kernels.leaving import land_last, stop_leaving
+from workbench.serving.kernels.lists import merged
 from workbench.serving.kernels.roles_layout import END_S, NEXT_FLOW, REQUEST
 from workbench.serving.kernels.routing import hand_out, wait_at_router, wake
 
@@ -41,8 +55,11 @@ def line_up(state, router, models):
 @inner_kernel
 def hand_out_all(state, router, links, chooser, models, now_s):
     """Hand out all lines: first to those that prefill, then to those that decode. False for a wrong choice."""
-    for line in range(router.lines.shape[0]):
-        if router.lines[line, ROUTER_HEAD] >= 0 and not hand_out(state, router, chooser, line, now_s):
+    for m in range(models):
+        if router.lines[m, ROUTER_HEAD] >= 0 and not hand_out(state, router, chooser, m, now_s):
+            return False
+    for m in range(models):
+        if router.lines[m + models, ROUTER_HEAD] >= 0 and not hand_on(state, router, chooser, m, models, now_s):
             return False
     send(state, links, now_s)
     return True
@@ -51,9 +68,64 @@ def hand_out_all(state, router, links, chooser, models, now_s):
 @inner_kernel
 def hand_out_model(state, router, links, chooser, m, models, now_s):
     """Hand out both lines of a model. False if the policy chose what was not offered."""
-    right = hand_out(state, router, chooser, m, now_s) and hand_out(state, router, chooser, m + models, now_s)
+    right = hand_out(state, router, chooser, m, now_s) and hand_on(state, router, chooser, m, models, now_s)
     send(state, links, now_s)
     return right
+
+
+@inner_kernel
+def hand_on(state, router, chooser, m, models, now_s):
+    """Hand out the line of those who wait to decode; whose KV is of no use any more waits for all to be computed anew.
+
+    False if the policy chose what was not offered.
+    """
+    requests, waiting, first, last = state.requests, router.lines[m + models], np.int64(-1), np.int64(-1)
+    while True:
+        if not hand_out(state, router, chooser, m + models, now_s):
+            return False
+        r = waiting[ROUTER_HEAD]
+        if r < 0 or not _is_stranded(state, router, m + models, r):
+            break
+        waiting[ROUTER_HEAD] = requests[r, NEXT]
+        waiting[WAITING] -= 1
+        waiting[WAITING_TOKENS] -= requests[r, NEED]
+        _let_go(state, r, now_s)
+        requests[r, MOVES] += 1
+        requests[r, STORED], requests[r, NEED] = 0, requests[r, PROMPT] + requests[r, MADE]
+        requests[r, NEXT] = -1
+        first, last = merged(requests, first, last, r, r)
+    if first < 0:
+        return True
+    line, r = router.lines[m], first
+    while r >= 0:
+        line[WAITING] += 1
+        line[WAITING_TOKENS] += requests[r, NEED]
+        r = requests[r, NEXT]
+    line[ROUTER_HEAD], line[ROUTER_TAIL] = merged(requests, first, last, line[ROUTER_HEAD], line[ROUTER_TAIL])
+    return hand_out(state, router, chooser, m, now_s)
+
+
+@inner_kernel
+def _is_stranded(state, router, waiting, r):
+    """Whether the KV of a request is of an older version that nobody decodes any more."""
+    version, line = state.requests[r, VERSION], router.lines[waiting]
+    if version == line[LATEST]:
+        return False
+    for k in range(line[BEGIN], line[BEHIND]):
+        one = state.instances[router.members[k]]
+        if one[UP] > 0 and one[WEIGHTS] == version:
+            return False
+    return True
+
+
+@inner_kernel
+def _let_go(state, r, now_s):
+    """The KV of a request that has left its instance is not needed there any more."""
+    j = np.int64(state.requests[r, PREFILL])
+    one = state.instances[j]
+    one[FREE] += state.requests[r, HELD]
+    stop_leaving(state.requests, one, r)
+    wake(state, j, now_s)
 
 
 @inner_kernel
@@ -90,10 +162,8 @@ def land(state, links, now_s):
     drop_flow(links, entry, now_s)
     flow[END_S] = now_s
     requests[r, FLOW] = -1
-    source, target = state.instances[requests[r, PREFILL]], state.instances[requests[r, INSTANCE]]
-    source[FREE] += requests[r, HELD]
-    stop_leaving(requests, source, r)
-    wake(state, np.int64(requests[r, PREFILL]), now_s)
+    _let_go(state, r, now_s)
+    target = state.instances[requests[r, INSTANCE]]
     target[COMING] -= 1
     requests[r, HELD] = blocks_to_admit(requests, target, r)
     land_last(requests, target, r)

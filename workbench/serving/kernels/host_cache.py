@@ -11,6 +11,7 @@ from workbench.serving.kernels.scaled_layout import (
     HOST_AT,
     LAST_S,
     MODEL_OF,
+    OLD,
     ROW_STATE,
     TTL_S,
     USED_S,
@@ -26,11 +27,12 @@ def models_of(scaled):
 
 @inner_kernel
 def has_row(scaled, h, m):
-    """Whether a host has a row of a model that is neither empty nor dead."""
+    """Whether a host has a row of a model that is neither empty nor dead, nor of an older version."""
     for k in range(scaled.lists[HOST_AT, h], scaled.lists[HOST_AT, h + 1]):
         j = scaled.lists[AT_HOST, k]
         row_state = scaled.rows[j, ROW_STATE]
-        if scaled.rows[j, MODEL_OF] == m and row_state != EMPTY and row_state != DEAD:
+        new = scaled.rows[j, MODEL_OF] == m and scaled.rows[j, OLD] == 0
+        if new and row_state != EMPTY and row_state != DEAD:
             return True
     return False
 
@@ -38,7 +40,7 @@ def has_row(scaled, h, m):
 @inner_kernel
 def caches(scaled, h, m, now_s):
     """Whether a host's memory holds the weights of a model; what was unused for too long is forgotten."""
-    if np.isnan(scaled.hosts[h, USED_S + m]):
+    if not scaled.hosts[h, USED_S + m] > -np.inf:
         return False
     if now_s - scaled.hosts[h, USED_S + m] >= scaled.reals[m, TTL_S] and not has_row(scaled, h, m):
         scaled.hosts[h, USED_S + m] = np.nan
@@ -49,8 +51,16 @@ def caches(scaled, h, m, now_s):
 @inner_kernel
 def touch(scaled, h, m, now_s):
     """The weights have been used now, if they are there and may leave."""
-    if scaled.hosts[h, USED_S + m] < np.inf:
+    if abs(scaled.hosts[h, USED_S + m]) < np.inf:
         scaled.hosts[h, USED_S + m] = now_s
+
+
+@inner_kernel
+def forget(scaled, h, m, now_s):
+    """What a host's memory has of a model is no use any more; if it never leaves, it stays again when it comes anew."""
+    if caches(scaled, h, m, now_s):
+        scaled.hosts[h, USED_S + m] = -np.inf if scaled.hosts[h, USED_S + m] == np.inf else np.nan
+        scaled.gone_s[h, m] = now_s
 
 
 @inner_kernel
@@ -59,8 +69,8 @@ def enter(scaled, h, m, now_s):
     if scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:
         touch(scaled, h, m, now_s)
         return
-    if scaled.hosts[h, USED_S + m] != np.inf:
-        scaled.hosts[h, USED_S + m] = now_s
+    used_s = scaled.hosts[h, USED_S + m]
+    scaled.hosts[h, USED_S + m] = np.inf if abs(used_s) == np.inf else now_s
     scaled.gone_s[h, m] = -np.inf
     make_room(scaled, h, now_s)
 

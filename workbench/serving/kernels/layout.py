@@ -33,7 +33,10 @@ IDS_AT, IDS, CACHED = 23, 24, 25
 """Where the ids of its hash blocks begin in `State.cells`, how many there are, and prompt tokens found in caches."""
 FLOW = 26
 """The row of the flow that brings its KV to `INSTANCE`, -1 for none."""
-REQUEST_SIZE = 27
+VERSION, RESTARTS = 27, 28
+"""The version of the weights on which it was admitted since its latest start, -1 if it was not; how often it started
+anew with another one."""
+REQUEST_SIZE = 29
 
 # Its instants and its two random numbers, one row of float64.
 ARRIVAL_S, FIRST_TOKEN_S, FINISH_S, WAIT_S, DRAW = 0, 1, 2, 3, 4
@@ -84,7 +87,12 @@ LEAVING_HEAD, LEAVING_TAIL, LEFT_NOW = 53, 54, 55
 and `RIGHT`; the first of them that the router does not know of yet."""
 COMING, LANDED, LANDED_HEAD, LANDED_TAIL = 56, 57, 58, 59
 """Of one that only decodes: how many it has blocks for whose KV is on its way, and those whose KV has come."""
-INSTANCE_SIZE = 60
+WEIGHTS = 60
+"""The version of its weights."""
+INSTANCE_SIZE = 61
+
+IS_UP, FINISHING = 1, 2
+"""What `UP` holds of one that is: any request may come, or only KV of its own version, since there is a newer one."""
 
 COLOCATED, PREFILLS, DECODES = 0, 1, 2
 """What `ROLE` holds: it does both, it prefills only, it decodes what others have prefilled."""
@@ -100,7 +108,9 @@ REALS_SIZE = 13
 ROUTER_HEAD, ROUTER_TAIL, CURSOR, BEGIN, BEHIND = 0, 1, 2, 3, 4
 WAITING, WAITING_TOKENS = 5, 6
 """How many wait, and the tokens of their prefills."""
-LINE_SIZE = 7
+LATEST = 7
+"""The newest version of the model's weights."""
+LINE_SIZE = 8
 
 # What all share.
 PAGES_USED, ROWS_USED, JUMPS, ID_TOKENS, SENT_HEAD, SENT_TAIL = range(6)
@@ -126,9 +136,9 @@ class State(NamedTuple):
     """Requests, instances and logs.
 
     Attributes:
-        requests: int32[n, 27] rows.
+        requests: int32[n, 29] rows.
         moments: float64[n, 6] rows.
-        instances: int64[N, 60] rows.
+        instances: int64[N, 61] rows.
         reals: float64[N, 13] rows.
         cells: int32, what has no fixed size: the ids of all hash blocks, request after request; then for each paged
             instance a histogram of phases, of `block` entries; then the prefix caches.
@@ -152,7 +162,7 @@ class Router(NamedTuple):
     """Who waits for an instance.
 
     Attributes:
-        lines: int64[M, 7] rows; where instances have roles of their own, M more for those who wait to decode.
+        lines: int64[M, 8] rows; where instances have roles of their own, M more for those who wait to decode.
         members: int64[N], the instances of each line in index order, line after line.
         offer: int64[3, N] scratch, what a dispatch policy sees: places, outstanding requests, tokens.
         route: number of the dispatch policy.

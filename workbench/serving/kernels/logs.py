@@ -77,6 +77,20 @@ def sort_rows(rows, used, place, out):
         place[r] += 1
 
 
+def valid(segments: np.ndarray, made: np.ndarray) -> np.ndarray:
+    """The segments since the latest start of each request: all from the last one with its first token on.
+
+    Parameters:
+        segments: int64[k, 5], all that were logged, request by request and each request's in order.
+        made: int64[n], tokens since the latest start.
+    """
+    first = np.flatnonzero(segments[:, 1] == 0)
+    begins = np.zeros(made.size, np.int64)
+    begins[segments[first, 0]] = first  # of several the last one counts
+    request = segments[:, 0]
+    return segments[(np.arange(len(segments)) >= begins[request]) & (made[request] > 0)]
+
+
 def grown(array: np.ndarray) -> np.ndarray:
     """The same rows with as much room again."""
     larger = np.empty((2 * array.shape[0], *array.shape[1:]), array.dtype)

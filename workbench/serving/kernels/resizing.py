@@ -8,9 +8,8 @@ from workbench.serving.kernels.changing_roles import change_roles, take_busy
 from workbench.serving.kernels.handing_over import hand_out_and_on
 from workbench.serving.kernels.host_cache import models_of
 from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, OUTSTANDING
-from workbench.serving.kernels.leaving import is_idle
 from workbench.serving.kernels.loading import come_up
-from workbench.serving.kernels.rows import become_warm, change, is_source, leave
+from workbench.serving.kernels.rows import change, drain, is_source, leave
 from workbench.serving.kernels.scaled_layout import (
     CHANGES,
     DOWN_STEP,
@@ -20,6 +19,7 @@ from workbench.serving.kernels.scaled_layout import (
     HOST_OF,
     MODEL_OF,
     OCCUPANT,
+    OLD,
     PLACE_OF,
     READY_S,
     ROW_STATE,
@@ -90,7 +90,7 @@ def _one_to_revive(state, scaled, router, m):
     for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
         j = router.members[k]
         blocks = state.instances[j, BLOCKS] - state.instances[j, FREE]
-        able = scaled.rows[j, ROW_STATE] == DRAINING and scaled.rows[j, CHANGES] == 0
+        able = scaled.rows[j, ROW_STATE] == DRAINING and scaled.rows[j, CHANGES] == 0 and scaled.rows[j, OLD] == 0
         if able and (best < 0 or blocks < fewest):
             best, fewest = j, blocks
     if best >= 0:
@@ -144,7 +144,4 @@ def shrink(state, scaled, router, m, surplus, now_s):
                 best = j
         if best < 0:
             return
-        if is_idle(state.instances[best]):
-            become_warm(state, scaled, router, best, now_s)
-        else:
-            change(state, scaled, best, DRAINING, now_s)
+        drain(state, scaled, router, best, now_s)

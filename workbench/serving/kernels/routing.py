@@ -12,9 +12,11 @@ from workbench.serving.kernels.layout import (
     CURSOR,
     DECODES,
     DRAW,
+    FIRST_TOKEN_S,
     FREE,
     GOING,
     INSTANCE,
+    IS_UP,
     LANDED,
     LIMIT,
     MADE,
@@ -24,19 +26,23 @@ from workbench.serving.kernels.layout import (
     OUTSTANDING,
     PROMPT,
     QUEUED,
+    RESTARTS,
     ROLE,
     ROOM,
     ROUTER_HEAD,
     ROUTER_TAIL,
     RUNNING,
+    SEGMENT_ROW,
     SENT_HEAD,
     SENT_TAIL,
     SLOTS,
     STORED,
     TOKENS,
     UP,
+    VERSION,
     WAITING,
     WAITING_TOKENS,
+    WEIGHTS,
 )
 from workbench.serving.kernels.lists import merged, queue_last
 from workbench.serving.policy.dispatch import choose
@@ -59,8 +65,8 @@ def candidates(state, router, m, r):
     first, count = router.lines[m, BEGIN], 0
     for place in range(router.lines[m, BEHIND] - first):
         one = state.instances[router.members[first + place]]
-        takes = one[UP] == 1 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]
-        if takes and (one[ROLE] != DECODES or has_room(state.requests, one, r)):
+        takes = one[UP] > 0 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]
+        if takes and (has_room(state.requests, one, r) if one[ROLE] == DECODES else one[UP] == IS_UP):
             router.offer[0, count] = place
             router.offer[1, count] = one[OUTSTANDING]
             router.offer[2, count] = one[TOKENS]
@@ -70,9 +76,11 @@ def candidates(state, router, m, r):
 
 @inner_kernel
 def has_room(requests, one, r):
-    """Whether an instance that only decodes has a slot and blocks for a request, and nobody that it evicted."""
+    """Whether an instance that only decodes has the weights of a request, a slot and blocks for it, and nobody that it
+    evicted."""
     inside = one[RUNNING] + one[COMING] + one[LANDED]
-    return one[QUEUED] == 0 and inside < one[SLOTS] and blocks_to_admit(requests, one, r) <= one[FREE]
+    right = requests[r, VERSION] == one[WEIGHTS] and one[QUEUED] == 0
+    return right and inside < one[SLOTS] and blocks_to_admit(requests, one, r) <= one[FREE]
 
 
 @inner_kernel
@@ -80,6 +88,8 @@ def give(state, j, r, now_s):
     """Give a request to an instance that has been brought up to now: it is queued there, or its KV is to be sent."""
     requests, one = state.requests, state.instances[j]
     requests[r, INSTANCE] = j
+    if requests[r, VERSION] >= 0 and requests[r, VERSION] != one[WEIGHTS]:
+        start_anew(state, r)
     one[OUTSTANDING] += 1
     one[TOKENS] += requests[r, NEED] - requests[r, STORED] + requests[r, OUTPUT] - requests[r, MADE]
     if one[ROLE] == DECODES:
@@ -89,6 +99,16 @@ def give(state, j, r, now_s):
         return
     queue_last(requests, one, r)
     wake(state, j, now_s)
+
+
+@inner_kernel
+def start_anew(state, r):
+    """All that a request has made is void, since it goes on with other weights; see `logs.valid` for its segments."""
+    requests = state.requests
+    requests[r, RESTARTS] += 1
+    requests[r, MADE], requests[r, NEED] = 0, requests[r, PROMPT]
+    requests[r, VERSION] = requests[r, SEGMENT_ROW] = -1
+    state.moments[r, FIRST_TOKEN_S] = np.nan
 
 
 @inner_kernel

@@ -4,7 +4,8 @@ import numpy as np
 
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import make_room, models_of, touch
-from workbench.serving.kernels.layout import BEGIN, BEHIND, MODEL, UP
+from workbench.serving.kernels.layout import BEGIN, BEHIND, FINISHING, IS_UP, MODEL, UP, WEIGHTS
+from workbench.serving.kernels.leaving import is_idle
 from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.scaled_layout import (
     CHANGES,
@@ -14,12 +15,14 @@ from workbench.serving.kernels.scaled_layout import (
     EMPTY,
     HOST_OF,
     KEEP_S,
+    LATEST_OF,
     LOAD,
     LOADED_AT,
     LOADS,
     LOADS_USED,
     MODEL_OF,
     OCCUPANT,
+    OLD,
     OPERATION,
     OPERATIONS,
     PIPED,
@@ -53,7 +56,13 @@ def change(state, scaled, j, new, now_s):
     if row[ROW_STATE] == EMPTY or row[ROW_STATE] == DEAD:
         empty_cache(state.cells, state.instances[j])
         scaled.times[j, SEEN_S] = np.inf
-    state.instances[j, UP] = 1 if row[ROW_STATE] == UP_STATE or row[ROW_STATE] == PIPED else 0
+    state.instances[j, UP] = 0
+    if row[ROW_STATE] == UP_STATE or row[ROW_STATE] == PIPED:
+        state.instances[j, UP], state.instances[j, WEIGHTS] = IS_UP, scaled.models[row[MODEL_OF], LATEST_OF]
+    elif row[ROW_STATE] == STARTING:
+        row[OLD] = 0
+    elif row[ROW_STATE] == DRAINING and row[OLD] == 1:
+        state.instances[j, UP] = FINISHING
 
 
 @inner_kernel
@@ -70,13 +79,15 @@ def log_load(scaled, j, senders, now_s):
     log = scaled.logs[LOADS, entry]
     log[0], log[1], log[2], log[3] = now_s, np.nan, j, row[TIER]
     log[4], log[5], log[6], log[7], log[8] = senders, row[OPERATION], np.nan, 0.0, np.nan
+    log[9] = scaled.models[row[MODEL_OF], LATEST_OF]
     scaled.counts[LOADS_USED] = entry + 1
 
 
 @inner_kernel
 def has_weights(row):
-    """Whether a row has all its weights."""
-    return row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
+    """Whether a row has all its weights, of the newest version."""
+    has = row[ROW_STATE] == UP_STATE or row[ROW_STATE] == DRAINING or row[ROW_STATE] == WARM
+    return has and row[OLD] == 0
 
 
 @inner_kernel
@@ -85,7 +96,8 @@ def leave(state, scaled, j, now_s):
     h, m = scaled.rows[j, HOST_OF], scaled.rows[j, MODEL_OF]
     change(state, scaled, j, EMPTY, now_s)
     scaled.lists[OCCUPANT, scaled.rows[j, PLACE_OF]] = -1
-    touch(scaled, h, m, now_s)
+    if scaled.rows[j, OLD] == 0:
+        touch(scaled, h, m, now_s)
     make_room(scaled, h, now_s)
 
 
@@ -113,16 +125,30 @@ def become_warm(state, scaled, router, j, now_s):
     """A row that has nothing left to do stays with its weights, for as long as they are kept."""
     change(state, scaled, j, WARM, now_s)
     scaled.times[j, WARM_SINCE_S] = now_s
-    due_s = now_s + scaled.reals[state.instances[j, MODEL], KEEP_S]
-    if due_s <= now_s and not is_source(scaled, router, j):
+    if warm_until_s(state, scaled, j) <= now_s and not is_source(scaled, router, j):
         leave(state, scaled, j, now_s)
+
+
+@inner_kernel
+def drain(state, scaled, router, j, now_s):
+    """A row takes no more requests; without any work it is warm."""
+    if is_idle(state.instances[j]):
+        become_warm(state, scaled, router, j, now_s)
+    else:
+        change(state, scaled, j, DRAINING, now_s)
+
+
+@inner_kernel
+def warm_until_s(state, scaled, j):
+    """When the time of a warm row is over: with weights of which there is a newer version it is."""
+    kept_s = 0.0 if scaled.rows[j, OLD] == 1 else scaled.reals[state.instances[j, MODEL], KEEP_S]
+    return scaled.times[j, WARM_SINCE_S] + kept_s
 
 
 @inner_kernel
 def expire(state, scaled, router, now_s):
     """Warm rows whose time is over become empty, unless they are in use as sources."""
     for j in range(scaled.rows.shape[0]):
-        if scaled.rows[j, ROW_STATE] == WARM:
-            due_s = scaled.times[j, WARM_SINCE_S] + scaled.reals[state.instances[j, MODEL], KEEP_S]
-            if due_s <= now_s and not is_source(scaled, router, j):
-                leave(state, scaled, j, now_s)
+        over = scaled.rows[j, ROW_STATE] == WARM and warm_until_s(state, scaled, j) <= now_s
+        if over and not is_source(scaled, router, j):
+            leave(state, scaled, j, now_s)

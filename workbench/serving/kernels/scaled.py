@@ -9,13 +9,14 @@ from workbench.serving.kernels.roles_layout import Links
 from workbench.serving.kernels.scaled_layout import Scaled
 
 
-def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
+def scaled_from(scaling: tuple, state: State, links: Links | None, updates: tuple) -> Scaled:
     """Lay out rows, hosts and models; rows that are not up at first are taken off the router.
 
     Parameters:
         scaling: the fields of `workbench.serving.model.Scaling`.
         state: of the instances; changed.
         links: between instances with roles of their own; None where there are none.
+        updates: the fields of `workbench.serving.model.Updates`.
     """
     (place, host, start_state, tick_s, scrape, kind, par, low, high, up_ticks, down_ticks, down_step, source, control_s,
      fixed_s, dram_s, multicast_s, size, rate, room, ttl_s, cached, keep_s) = scaling[:23]  # fmt: skip
@@ -79,7 +80,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None) -> Scaled:
         ),
         samples=np.zeros((max(scrape + 1, up_ticks.max(), down_ticks.max()), groups, at.SAMPLE_SIZE), np.int64),
         counts=counts, clock=clock, lists=lists, logs=np.empty((4, 16 * n + groups + 256, at.LOADS_SIZE)),
-        links=links,
+        updates=np.array([*zip(*updates, strict=True), (np.inf, -1)], np.float64), links=links,
     )  # fmt: skip
 
 

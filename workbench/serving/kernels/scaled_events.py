@@ -37,12 +37,15 @@ from workbench.serving.kernels.scaled_layout import (
     TICK,
     TICK_S,
     TICKING,
+    UPDATE_S,
+    UPDATED,
 )
 from workbench.serving.kernels.settling import settle
 from workbench.serving.kernels.ticking import tick
+from workbench.serving.kernels.updating import update
 
-ARRIVAL, FAILURE, RECOVERY, CLOSING, LOAD_END, FORMED, EXPIRY, TICKED, DRAINED = range(9)
-PLACES = 9
+ARRIVAL, FAILURE, RECOVERY, CLOSING, LOAD_END, FORMED, EXPIRY, RENEWED, TICKED, DRAINED = range(10)
+PLACES = 10
 """How many numbers `place` of `run_scaled` has."""
 
 
@@ -55,7 +58,7 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
         scaled: see `scaled_layout`.
         chooser, until_s: as for `events.run`.
         failures: (time_s, place that fails, back_s, order of the recoveries).
-        place: int64[9], how many arrivals, failures, recoveries and closed models there have been.
+        place: int64[10], how many arrivals, failures, recoveries and closed models there have been.
     """
     fail_s, failing, back_s, order = failures
     clock, beyond_s = scaled.clock, np.nextafter(until_s, np.inf)
@@ -65,8 +68,9 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
         fails = fail_s[place[FAILURE]] if place[FAILURE] < fail_s.size else np.inf
         returns = back_s[order[place[RECOVERY]]] if place[RECOVERY] < order.size else np.inf
         ticks = float(scaled.counts[TICK]) * clock[TICK_S] if scaled.counts[TICKING] == 1 else np.inf
+        updates = scaled.updates[scaled.counts[UPDATED], UPDATE_S]
         alone = min(clock[NEXT_LOAD_S], clock[NEXT_FORM_S], clock[NEXT_EXPIRY_S])
-        now_s = min(min(arrives, fails, returns), min(ticks, alone))
+        now_s = min(min(arrives, fails, returns), min(ticks, alone, updates))
         now_s = max(now_s, clock[LAST_S])
         if scaled.counts[DRAINING_ROWS] > 0:
             stop = look_ahead(state, scaled, min(now_s, beyond_s))
@@ -91,6 +95,8 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
             kind = FORMED
         elif clock[NEXT_EXPIRY_S] <= now_s:
             kind = EXPIRY
+        elif updates <= now_s:
+            kind = RENEWED
         elif ticks <= now_s:
             kind = TICKED
         elif arrives <= now_s:
@@ -134,8 +140,10 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
             right = form_lanes(state, scaled, router, chooser, now_s)
         elif kind == EXPIRY:
             expire(state, scaled, router, now_s)
+        elif kind == RENEWED:
+            right = update(state, router, scaled, chooser, now_s)
         elif kind == TICKED:
-            nothing_comes = place[ARRIVAL] == state.moments.shape[0] and fails == np.inf and returns == np.inf
+            nothing_comes = place[ARRIVAL] == state.moments.shape[0] and min(fails, returns, updates) == np.inf
             right = tick(state, router, scaled, chooser, place[ARRIVAL], nothing_comes, now_s)
         else:
             right = end_drained(state, router, scaled, chooser, now_s)

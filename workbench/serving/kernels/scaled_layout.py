@@ -26,9 +26,10 @@ USES = 14
 """How many of these operations read it."""
 HELPED, HELPS = 15, 16
 """The entry of the log about the step that another helps with, -1 for none; how many steps it helps with."""
-CHANGES = 17
-"""Whether it drains to give its place to the other role of its model."""
-ROW_SIZE = 18
+CHANGES, OLD = 17, 18
+"""Whether it drains to give its place to the other role of its model; whether it has weights of which there is a newer
+version."""
+ROW_SIZE = 19
 
 # Its times; float64.
 READY_S, LEFT_BYTES, WARM_SINCE_S, DRAM_S = 0, 1, 2, 3
@@ -53,13 +54,12 @@ SSD_RATE, CACHE_BYTES, SSD_CHANGED_S, SSD_END_S, SSD_EACH = 0, 1, 2, 3, 4
 bytes/s that one read gets at most."""
 USED_S = 5
 """From here on for each model: when its weights in the host's memory were used last; NaN where they are not there,
-infinity where they never leave."""
+infinity where they never leave, minus infinity where they will not once they are there again."""
 
 # One model; int64 and float64.
 KIND, MIN_ROWS, MAX_ROWS, UP_TICKS, DOWN_TICKS, DOWN_STEP, SOURCE, ARRIVED, MEMORY_FIRST, HOSTS_SEND = range(10)
-MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS, REROUTES, MUTATES, REQUEUES = 10, 11, 12, 13, 14, 15, 16
-WAITS = 17
-MODEL_SIZE = 18
+MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS, REROUTES, MUTATES, REQUEUES, WAITS, LATEST_OF = range(10, 19)
+MODEL_SIZE = 19
 CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, ACTIVATION_S, PROMISE_S, PAR = range(10)
 MODEL_REALS_SIZE = 17
 
@@ -71,10 +71,11 @@ SAMPLE_SIZE = 7
 
 # What all share; int64 and float64.
 TICK, TICKING, QUIET, QUIET_ENOUGH, OPERATIONS, STATES_USED, LOADS_USED, TICKS_USED, DRAINING_ROWS, SCRAPE = range(10)
-ASSISTS_USED = 10
+ASSISTS_USED, UPDATED = 10, 11
 """Number of the next tick, whether there is one, how many in a row could change nothing, after how many ticks end;
-operations so far; entries of the logs; rows that drain; how many ticks old the samples are that decisions see."""
-COUNTS_SIZE = 11
+operations so far; entries of the logs; rows that drain; how many ticks old the samples are that decisions see; how
+many new versions there have been."""
+COUNTS_SIZE = 12
 TICK_S, NEXT_LOAD_S, NEXT_EXPIRY_S, NEXT_DRAINED_S, LAST_S, NEXT_FORM_S = range(6)
 STALE_S, DETECT_S = 6, 7
 """Seconds between ticks; when the next load completes (or a read begins late), warm row expires, draining row may be
@@ -96,7 +97,12 @@ LISTS = 8
 
 # The logs, with as many columns as the tables of `Outcome`.
 STATES, LOADS, TICKS, ASSISTS = 0, 1, 2, 3
-STATES_SIZE, LOADS_SIZE, TICKS_SIZE, ASSISTS_SIZE = 3, 9, 4, 6
+STATES_SIZE, LOADS_SIZE, TICKS_SIZE, ASSISTS_SIZE = 3, 10, 4, 6
+"""Of loads the last one is the version."""
+
+# A new version.
+UPDATE_S, UPDATE_OF = 0, 1
+"""When, and of which model."""
 
 LOGS_SHORT = 4
 """What the event loop says, beside the codes of `layout`, when the logs here are too short."""
@@ -107,15 +113,17 @@ class Scaled(NamedTuple):
     """Rows, hosts, models and logs of a cluster that changes its size.
 
     Attributes:
-        rows, times: int64[N, 18], float64[N, 17].
+        rows, times: int64[N, 19], float64[N, 17].
         hosts: float64[H, 5 + M].
-        gone_s: float64[H, M], when weights left the memory of a host for lack of room; -infinity if they did not.
-        models, reals: int64[M, 18], float64[M, 17].
+        gone_s: float64[H, M], when weights left the memory of a host for lack of room or a newer version; -infinity if they
+            did not.
+        models, reals: int64[M, 19], float64[M, 17].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
-        counts, clock: int64[11], float64[8].
+        counts, clock: int64[12], float64[8].
         lists: int64[8, L], whole numbers by place, host or row.
-        logs: float64[4, L, 9], `STATES`, `LOADS`, `TICKS` and `ASSISTS`, of which each has its number of columns.
+        logs: float64[4, L, 10], `STATES`, `LOADS`, `TICKS` and `ASSISTS`, of which each has its number of columns.
+        updates: float64[U + 1, 2], new versions in order; the last row is never.
         links: the network between instances with roles of their own; None where there are none.
     """
 
@@ -131,4 +139,5 @@ class Scaled(NamedTuple):
     clock: np.ndarray
     lists: np.ndarray
     logs: np.ndarray
+    updates: np.ndarray
     links: Links | None

@@ -13,7 +13,7 @@ from workbench.serving.kernels.breaking import recover
 from workbench.serving.kernels.changing_roles import change_role
 from workbench.serving.kernels.events import log_rest
 from workbench.serving.kernels.flows import drop_flow, share_rates, turn_port
-from workbench.serving.kernels.handing_over import hand_out_all, hand_out_model, land, line_up
+from workbench.serving.kernels.handing_over import hand_on, hand_out_all, hand_out_model, land, line_up, send
 from workbench.serving.kernels.helping import end_help, end_helps, watch_helped
 from workbench.serving.kernels.host_cache import make_room, make_room_first
 from workbench.serving.kernels.layout import (
@@ -69,6 +69,7 @@ from workbench.serving.kernels.scaled_layout import (
     NEXT_EXPIRY_S,
     NEXT_LOAD_S,
     OCCUPANT,
+    OLD,
     ON_SSD,
     PLACE_AT,
     ROW_STATE,
@@ -77,10 +78,13 @@ from workbench.serving.kernels.scaled_layout import (
     TICK_S,
     TICKING,
     UP_STATE,
+    UPDATE_S,
+    UPDATED,
 )
 from workbench.serving.kernels.sending import sent
 from workbench.serving.kernels.ssd import drop_read
 from workbench.serving.kernels.ticking import tick
+from workbench.serving.kernels.updating import update
 
 ARRIVAL, FAILURE, RECOVERY = 0, 1, 2
 
@@ -108,7 +112,8 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
         mark_watched(state, router, models)
         hold_draining(state, scaled)
         alone = min(clock[NEXT_LOAD_S], clock[NEXT_EXPIRY_S], clock[NEXT_DRAINED_S])
-        outside_s = max(min(min(arrives, fails, returns), min(ticks, lands, alone), turns), clock[LAST_S])
+        updates = scaled.updates[scaled.counts[UPDATED], UPDATE_S]
+        outside_s = max(min(min(arrives, fails, returns), min(ticks, lands, alone), min(turns, updates)), clock[LAST_S])
         stop, now_s = watch_helped(state, scaled, router, links, min(outside_s, beyond_s))
         if stop == 0:
             stop = bring_up_all(state, min(now_s, beyond_s))
@@ -141,8 +146,10 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
             right = complete(state, scaled, router, chooser, now_s)
         elif clock[NEXT_EXPIRY_S] <= now_s:
             expire(state, scaled, router, now_s)
+        elif updates <= now_s:
+            right = update(state, router, scaled, chooser, now_s)
         elif ticks <= now_s:
-            nothing_comes = place[ARRIVAL] == state.moments.shape[0] and fails == np.inf and returns == np.inf
+            nothing_comes = place[ARRIVAL] == state.moments.shape[0] and min(fails, returns, updates) == np.inf
             right = tick(state, router, scaled, chooser, place[ARRIVAL], nothing_comes, now_s)
         elif arrives <= now_s:
             r = place[ARRIVAL]
@@ -161,7 +168,7 @@ def run_scaled_roles(state, router, scaled, chooser, until_s, failures, place):
             end_helps(state, scaled, now_s)
             somebody = end_steps(state, now_s)
             count_and_line_up(state, router, scaled, models)
-            right = cool_drained(state, router, scaled, chooser, now_s)
+            right = cool_drained(state, router, scaled, chooser, models, now_s)
             if right and somebody:
                 right = hand_out_all(state, router, links, chooser, models, now_s)
         if not right:
@@ -209,16 +216,24 @@ def hold_draining(state, scaled):
 
 
 @inner_kernel
-def cool_drained(state, router, scaled, chooser, now_s):
-    """Rows that drain and have nothing left are warm, or have another role. False for a wrong choice."""
-    for j in range(scaled.rows.shape[0]):
-        if scaled.rows[j, ROW_STATE] != DRAINING or not is_idle(state.instances[j]):
+def cool_drained(state, router, scaled, chooser, models, now_s):
+    """Rows that drain and have nothing left are warm, or have another role; the router hands on behind each that is of
+    an older version. False for a wrong choice."""
+    j, right = np.int64(0), True
+    while right and j < scaled.rows.shape[0]:
+        row = scaled.rows[j]
+        if row[ROW_STATE] != DRAINING or not is_idle(state.instances[j]):
+            j += 1
             continue
-        if scaled.rows[j, CHANGES] == 0 or is_source(scaled, router, j):
+        if row[CHANGES] == 1 and not is_source(scaled, router, j):
+            right = change_role(state, scaled, router, chooser, j, now_s)
+        else:
             become_warm(state, scaled, router, j, now_s)
-        elif not change_role(state, scaled, router, chooser, j, now_s):
-            return False
-    return True
+            if row[OLD] == 1:
+                right = hand_on(state, router, chooser, row[MODEL_OF], models, now_s)
+        j = np.int64(0)  # somebody before it may have nothing left now
+    send(state, scaled.links, now_s)
+    return right
 
 
 @inner_kernel

@@ -7,7 +7,7 @@ import numpy as np
 from workbench.serving.kernels import layout
 from workbench.serving.kernels.events import run
 from workbench.serving.kernels.layout import BAD_CHOICE, FINISHED, PAGE_STEPS, PAGES_SHORT, Router, State
-from workbench.serving.kernels.logs import grown, sort_rows, unroll
+from workbench.serving.kernels.logs import grown, sort_rows, unroll, valid
 from workbench.serving.kernels.prefix_cache import cache_sizes
 from workbench.serving.kernels.roles_events import run_roles
 from workbench.serving.kernels.roles_layout import FLOWS_SHORT, Links, flows_of, grown_links, links_from
@@ -44,11 +44,14 @@ class Finished(NamedTuple):
     chains: np.ndarray
     hops: np.ndarray
     assists: np.ndarray
+    weight_version: np.ndarray
+    restarts: np.ndarray
+    load_version: np.ndarray
 
 
 def serve(
     requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, scaling: tuple | None,
-    network: tuple | None, outages: tuple, models: int, chooser: Any = None, jumps: bool = True,
+    network: tuple | None, updates: tuple, outages: tuple, models: int, chooser: Any = None, jumps: bool = True,
 ) -> Finished | None:  # fmt: skip
     """Run a cluster.
 
@@ -60,6 +63,7 @@ def serve(
         until_s: the last instant that happens.
         scaling: the fields of `workbench.serving.model.Scaling`, or None; with it failures are those of places.
         network: the fields of `workbench.serving.model.Network`, or None where no instance has a role of its own.
+        updates: the fields of `workbench.serving.model.Updates`.
         outages: the fields of `workbench.serving.model.Outages`.
         models: how many there are.
         chooser: a first-class function that dispatches in place of the numbered policy, or None.
@@ -78,7 +82,7 @@ def serve(
     if scaling is not None:
         own, host, groups = scaling.place, scaling.host, scaling.kind.size
     links = links_from(network, own, host, groups, outages) if linked else None
-    scaled = None if scaling is None else scaled_from(scaling, state, links)
+    scaled = None if scaling is None else scaled_from(scaling, state, links, updates)
     time_s, failing, back_s = failures
     order = np.lexsort((failing, back_s))
     order = np.ascontiguousarray(order[np.isfinite(back_s[order])])
@@ -93,7 +97,7 @@ def serve(
         else:
             stop = run(state, router, chooser, until_s, broken, place)
         if stop == FINISHED:
-            return _finished(state, scaled, links)
+            return _finished(state, scaled, links, updates[0].size > 0)
         if stop == BAD_CHOICE:
             return None
         if stop == LOGS_SHORT:
@@ -161,13 +165,13 @@ def _router(state: State, count: int, route: int) -> Router:
     line_of = state.instances[:, layout.MODEL]
     members = np.argsort(line_of, kind="stable")
     lines = np.full((count, layout.LINE_SIZE), -1)
-    lines[:, [layout.CURSOR, layout.WAITING, layout.WAITING_TOKENS]] = 0
+    lines[:, [layout.CURSOR, layout.WAITING, layout.WAITING_TOKENS, layout.LATEST]] = 0
     edges = np.searchsorted(line_of[members], np.arange(count + 1))
     lines[:, layout.BEGIN], lines[:, layout.BEHIND] = edges[:-1], edges[1:]
     return Router(lines=lines, members=members, offer=np.empty((3, members.size), np.int64), route=route)
 
 
-def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finished:
+def _finished(state: State, scaled: Scaled | None, links: Links | None, updated: bool) -> Finished:
     requests, moments, one = state.requests, state.moments, state.instances
     iteration_at = np.concatenate([[0], np.cumsum(one[:, layout.ITERATION])])
     iteration_end_s = np.empty(iteration_at[-1])
@@ -175,6 +179,8 @@ def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finis
     used = int(state.shared[layout.ROWS_USED])
     segments = np.empty((used, 5), np.int64)
     sort_rows(state.rows, used, np.zeros(len(requests) + 1, np.int64), segments)
+    if updated:
+        segments = valid(segments, requests[:, layout.MADE])
     flows, chains, hops = flows_of(links)
     states, loads, ticks, assists = logged(scaled, state, segments)
     whole = {name: requests[:, getattr(layout, name.upper())].astype(np.int64) for name in _WHOLE}
@@ -190,17 +196,21 @@ def _finished(state: State, scaled: Scaled | None, links: Links | None) -> Finis
         peak_blocks=one[:, layout.PEAK].copy(),
         failed_steps=one[:, layout.FAILED_STEPS].copy(),
         states=states,
-        loads=loads,
+        loads=loads[:, :-1],
         ticks=ticks,
         flows=flows,
         chains=chains,
         hops=hops,
         assists=assists,
+        weight_version=requests[: updated * len(requests), layout.VERSION].astype(np.int64),
+        restarts=requests[: updated * len(requests), layout.RESTARTS].astype(np.int64),
+        load_version=loads[: updated * len(loads), -1].astype(np.int64),
     )
 
 
 _UNKNOWN = [
     layout.SINCE, layout.SEGMENT_FROM, layout.SEGMENT_ROW, layout.INSTANCE, layout.PREFILL, layout.FLOW,
+    layout.VERSION,
 ]  # fmt: skip
 _NOBODY = [
     layout.HEAD, layout.TAIL, layout.QUEUE_HEAD, layout.QUEUE_TAIL, layout.PREFILL_HEAD, layout.PREFILL_TAIL,

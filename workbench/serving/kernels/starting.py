@@ -51,7 +51,9 @@ from workbench.serving.kernels.layout import (
     STORED,
     TAIL,
     TOKENS,
+    VERSION,
     WAIT_S,
+    WEIGHTS,
     WHOLE,
 )
 from workbench.serving.kernels.leaving import join_landed
@@ -75,7 +77,7 @@ def admit(state, j, one, now_s):
             break
         take_first(requests, one)
         take_blocks(one, blocks)
-        requests[r, HELD] = blocks
+        requests[r, HELD], requests[r, VERSION] = blocks, one[WEIGHTS]
         run_last(requests, one, r)
         prefill_last(requests, one, r)
         if one[CACHE] > 0:

@@ -21,17 +21,15 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
 
     Raises:
         InputError: a run that makes no sense, with the array and row at fault.
-        UserError: the chooser named a place that was not offered, or a run that the compiled engine does not know yet.
+        UserError: the chooser named a place that was not offered, or pipelines beside weights that come by chains.
     """
     lowered = checked(lowered)
     scaling = lowered.scaling
     if scaling is not None and (scaling.source == CHAINS).any() and np.isfinite(scaling.piped_s).any():
         raise UserError("The compiled engine forms no pipelines where other weights come by chains; run it on SimPy.")
-    if lowered.updates.time_s.size:
-        raise UserError("The compiled engine does not know new versions of weights yet; run it on SimPy.")
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
-    finished = serve(*lowered[:7], lowered.outages, models, chooser, jumps)
+    finished = serve(*lowered, models, chooser, jumps)
     if finished is None:
         raise UserError(
             "The dispatch function returned a number that is no position in the places it was offered; "

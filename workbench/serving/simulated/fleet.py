@@ -157,9 +157,10 @@ class Fleet:
 
     def outdate(self, model: int) -> None:
         """There is a newer version of a model: rows with older ones finish what they have and leave."""
-        self.router.versions[model] += 1
         for cache in self.caches:
-            cache.drop(model)
+            if cache.has(model):
+                cache.drop(model)
+        self.router.versions[model] += 1
         rows = [row for row in self.rows if row.model == model]
         for row in rows:
             row.instance.finishing, row.changes_role = row.state in (UP, DRAINING), False

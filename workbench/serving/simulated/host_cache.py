@@ -50,9 +50,9 @@ class HostCache:
             self.last_use_s[model] = self.clock.now
 
     def drop(self, model: int) -> None:
-        """The weights of a model are there no more."""
-        if self.last_use_s.pop(model, None) is not None:
-            self.gone_s[model] = self.clock.now
+        """The weights of a model, which are there, leave."""
+        del self.last_use_s[model]
+        self.gone_s[model] = self.clock.now
 
     def left_within(self, model: int, seconds: float) -> bool:
         """Whether the weights of a model have left less than some seconds ago, and did not come back."""

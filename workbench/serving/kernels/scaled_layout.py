@@ -115,8 +115,8 @@ class Scaled(NamedTuple):
     Attributes:
         rows, times: int64[N, 19], float64[N, 17].
         hosts: float64[H, 5 + M].
-        gone_s: float64[H, M], when weights left the memory of a host for lack of room or a newer version; -infinity if they
-            did not.
+        gone_s: float64[H, M], when weights left the memory of a host for lack of room or a newer version; -infinity if
+            they did not.
         models, reals: int64[M, 19], float64[M, 17].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.

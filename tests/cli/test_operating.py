@@ -87,6 +87,9 @@ def test_capacity_and_plan_answer(capsys, trace):
     code, out, _ = run(capsys, "plan", *arguments, "--hosts", 1)
     assert code == 0
     assert "Smallest deployments:" in out
+    code, out, _ = run(capsys, "plan", *arguments, "--hosts", 1, "--tp", 1, "--system", "distserve-full")
+    assert code == 0
+    assert "(1 for prompts and 1 that decode, 2 accelerators" in out
 
 
 @pytest.mark.parametrize(
@@ -118,8 +121,10 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["capacity", "fixed", *COMMON, *PROMISE, "--attainment", 1.5], "field 'attainment': is 1.5"),
         (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is a pool of models"),
         (["plan", "--trace", "no.csv", *COMMON[2:], *PROMISE], "no.csv"),
-        (["plan", *COMMON, *PROMISE, "--system", "distserve-full"], "keeps prompts and decoding apart, and wb.plan"),
-        (["plan", *COMMON, *PROMISE, "--system", "blitzscale"], "keeps prompts and decoding apart, and wb.plan"),
+        (
+            ["plan", *COMMON, *PROMISE, "--system", "blitzscale", "--instances", "9:9", "--tp", 1],
+            "instances for prompts and 9 that",
+        ),
         (["simulate", "distserve-full", *COMMON], "a deployment with prefill=(least, most)"),
     ],
 )

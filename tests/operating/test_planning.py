@@ -188,3 +188,71 @@ def test_what_cannot_be_planned_is_refused(options, words):
     given |= options
     with pytest.raises((UserError, InputError), match=words):
         wb.plan(given.pop("trace"), **given)
+
+
+TWICE = [(20.0 * (k // 2), 8, 3) for k in range(6)]
+"""Two at a time, whose prompts take a second each, and two more tokens a second each."""
+
+
+def apart_plan(ttft_s, tbt_s, name, **changes):
+    system = wb.system(name, engine=Engine(slots=1, reserve=True, block_tokens=4), **changes)
+    return wb.plan(
+        table(*TWICE), slo=wb.slo(ttft_s=ttft_s, tbt_s=tbt_s), cluster=quarters(2, 3), systems=[system], step=SECOND,
+        models="llama-3-8b", kv_tokens=64, deployments=ONE_TP, attainment=1.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ttft_s", "tbt_s", "prefill", "decode", "binds"),
+    [
+        (1.5, 1.5, 2, 2, "slots"),
+        (2.5, 9, 1, 1, "size of an instance"),
+        (1.5, 9, 2, 1, "slots"),
+        (2.5, 1.5, 1, 2, "slots"),
+    ],
+)
+def test_both_numbers_are_found_where_prompts_and_decoding_are_apart(ttft_s, tbt_s, prefill, decode, binds):
+    """One after the other, a second prompt takes 2 s, and a second one that decodes waits 2 s for its next token; in a
+    batch of two neither would."""
+    found = apart_plan(ttft_s, tbt_s, "distserve-full")
+    row = found.table.row(0, named=True)
+    assert (row["prefill"], row["decode"], row["instances"], row["binds"]) == (prefill, decode, prefill + decode, binds)
+    assert f"({prefill} for prompts and {decode} that decode, {row['accelerators']} accelerators" in found.sentence
+
+
+def test_no_smaller_pair_keeps_the_promise_of_roles_apart():
+    """All pairs are run one by one. A dozen prompts at once, of which a decoding instance holds few at a time."""
+    crowd = table(*[(k / 4, 300 + 100 * (k % 5), 6) for k in range(24)])
+    promise, step = wb.slo(ttft_s=1.2, tbt_s=0.6), StepForm(compute=(0.05, 1e-3, 0.0, 0.0, 0.02))
+    given = {"cluster": quarters(2, 3), "models": "llama-3-8b", "step": step, "kv_tokens": 2048}
+    found = wb.plan(crowd, slo=promise, systems=["distserve-full"], deployments=ONE_TP, attainment=0.9, **given)
+    kept = {}
+    for prefill in range(1, 6):
+        for decode in range(1, 7 - prefill):
+            pair = wb.deployment(prefill=(prefill, prefill), decode=(decode, decode))
+            metrics = wb.simulate("distserve-full", trace=crowd, slo=promise, deployment=pair, **given).metrics()
+            kept[prefill, decode] = metrics["attainment"] >= 0.9
+    row = found.table.row(0, named=True)
+    assert kept[row["prefill"], row["decode"]]
+    assert row["instances"] == min(sum(pair) for pair, does in kept.items() if does) > 2
+
+
+def test_a_system_that_scales_by_role_is_planned_by_the_most_of_each():
+    """One of each will do, as in the test above. Both are there from 0 to 45 s, when the last pair, which came at 40 s,
+    has decoded, one after the other; of each pair one works for 2 s and the other one for 4 s."""
+    found = apart_plan(2.5, 9, "blitzscale", autoscaler="concurrency:requests=1", tick_s=0.25)
+    row = found.table.row(0, named=True)
+    assert (row["prefill"], row["decode"], row["accelerators"]) == (1, 1, 2)
+    assert row["gpu_allocated_s"] == pytest.approx(2 * 45, rel=1e-4)  # KV takes its time, too
+    assert row["gpu_active_s"] == 3 * 6
+
+
+def test_several_models_with_roles_apart_are_refused():
+    import polars as pl
+
+    trace = table((0.0, 8, 3), (0.0, 8, 3), model=pl.Series(["a", "b"]))
+    with pytest.raises(UserError, match="two numbers would have to be found for each of a, b; plan for one model"):
+        wb.plan(
+            trace, slo=wb.slo(ttft_s=1, tbt_s=1), cluster=quarters(2, 3), models="llama-3-8b", step=SECOND,
+            systems=["distserve-full"], deployments=ONE_TP,
+        )  # fmt: skip

@@ -201,10 +201,12 @@ def _plan(options: argparse.Namespace) -> None:
     from workbench.operating.size_search import TPS
 
     tps = TPS if options.tp is None else (options.tp,)
+    systems = [_system(options, name) for name in options.system or ["fixed"]]
+    apart = any(map(_keeps_apart, systems))
     with progress() as tell:
         found = operating.plan(
-            systems=[_system(options, name) for name in options.system or ["fixed"]], progress=tell,
-            deployments=[_deployment(options, tp) for tp in tps], attainment=options.attainment, **_asked(options),
+            systems=systems, progress=tell, deployments=[_deployment(options, tp, apart=apart) for tp in tps],
+             attainment=options.attainment, **_asked(options),
         )  # fmt: skip
     print(found.sentence + "\n")
     show(found.table, "Smallest deployments")

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from workbench.errors import InputError, UserError
+from workbench.operating.apart_search import ApartSearch
 from workbench.operating.choices import counted, find_system, listed, promised
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.scaling_rule import rule_of
@@ -24,8 +25,9 @@ class Plan(Record):
 
     Attributes:
         table: one row a system and model, or a system and all the models that share its places: `system, model, tp,
-            instances, accelerators, attainment, gpu_allocated_s, gpu_active_s, peak_gpus, binds, why`. Instances and
-            accelerators are the most there may be; what binds is what the next smaller size lacks (the whole cluster,
+            instances, accelerators, attainment, gpu_allocated_s, gpu_active_s, peak_gpus, prefill, decode, binds, why`.
+            Instances and accelerators are the most there may be, prefill and decode how many of these compute prompts
+            and decode where they are kept apart; what binds is what the next smaller size lacks (the whole cluster,
             where even that does not do: `instances` is then empty).
         tried: every run: the same columns without the last two.
         sentence: the answer in words.
@@ -62,8 +64,10 @@ def plan(
     Each model of a fixed system has instances of its own, so each is planned by itself: for every deployment the
     smallest number of instances by bisection, then the deployment with fewest accelerators. Of a system that scales the
     most instances that it may have are searched for, with several models, which share their places, the number of
-    hosts; the GPU time that it takes and the most GPUs that it held at a time are its cost. What binds is found by
-    running the next smaller size again with KV, slots, starts, instances or even arrivals given for free.
+    hosts; the GPU time that it takes and the most GPUs that it held at a time are its cost. Of a system that keeps
+    prompts and decoding apart both numbers are looked for, and of equal sums those that keep the promise best. What
+    binds is found by running the next smaller size again with KV, slots, starts, instances or even arrivals given for
+    free.
 
     Parameters:
         trace: what arrives.
@@ -78,8 +82,8 @@ def plan(
         of_the_run: what else `wb.simulate` takes: policies, step, kv_tokens.
 
     Raises:
-        UserError: nothing that was to be tried can hold the model, with the arithmetic; a system that keeps prompts
-            and decoding apart, of which two numbers would have to be found.
+        UserError: nothing that was to be tried can hold the model, with the arithmetic; several models for a system
+            that keeps prompts and decoding apart.
     """
     cluster, slo = find_cluster(cluster), promised(slo)
     check_watching(progress)
@@ -98,18 +102,18 @@ def plan(
     policies = dict(of_the_run.pop("policies", None) or {})
     rule = policies.pop("autoscaler", None)
     for system in map(find_system, systems):
-        if system.roles == "apart":
-            raise UserError(
-                f"System {system.name!r} keeps prompts and decoding apart, and wb.plan looks for one number of "
-                "instances; try deployments with prefill=(least, most) and decode=(least, most) in wb.capacity."
-            )
         system = told_hash_blocks(system, trace)
         system = system if rule is None else system.replaced(autoscaler=rule_of(rule))
-        named = models_of(models, table)
+        named, apart = models_of(models, table), system.roles == "apart"
+        if apart and len(named) > 1:
+            raise UserError(
+                f"System {system.name!r} keeps prompts and decoding apart, and its models share their places: two "
+                f"numbers would have to be found for each of {listed(named)}; plan for one model at a time."
+            )
         parts = [named] if system.scales else [{name: model} for name, model in named.items()]
         scaling |= {system.name} if system.scales else set()
         for part in parts:
-            search = Search(
+            search = (ApartSearch if apart else Search)(
                 system, part, table.filter(pl.col("model").is_in(list(part))), slo, attainment, cluster, seed,
                 {**of_the_run, "policies": policies}, progress,
             )  # fmt: skip
@@ -127,6 +131,7 @@ def plan(
 COLUMNS = {
     "system": pl.String, "model": pl.String, "tp": pl.Int64, "instances": pl.Int64, "accelerators": pl.Int64,
     "attainment": pl.Float64, "gpu_allocated_s": pl.Float64, "gpu_active_s": pl.Float64, "peak_gpus": pl.Float64,
+    "prefill": pl.Int64, "decode": pl.Int64,
 }  # fmt: skip
 
 
@@ -137,7 +142,7 @@ def _numbers(one: Try) -> tuple:
 def _found(search: Search, best: Try | None) -> tuple:
     if best is None:
         most = max(search.all, key=lambda one: one.attainment)
-        binds = search.binds(most.tp, most.instances)
+        binds = search.binds(most.tp, search.size_of(most))
         return most.tp, None, None, *most[2:], binds, BINDS[binds]
     below = search.below(best)
     if below is None:
@@ -160,9 +165,10 @@ def _sentence(found: pl.DataFrame, scaling: set[str], slo: SLO, attainment: floa
         else:
             scaled = row["system"] in scaling
             cost = f", {row['gpu_allocated_s'] / 3600:.3g} GPU hours" if scaled else ""
+            roles = "" if row["decode"] is None else f"{row['prefill']} for prompts and {row['decode']} that decode, "
             parts.append(
                 f"{who} takes {'up to ' if scaled else ''}{counted(row['instances'], 'instance')} of TP {row['tp']} "
-                f"({counted(row['accelerators'], 'accelerator')}{cost}, kept for {row['attainment']:.1%}); "
+                f"({roles}{counted(row['accelerators'], 'accelerator')}{cost}, kept for {row['attainment']:.1%}); "
                 f"{row['binds']} binds"
             )
     return f"To keep {promise}: {listed(parts, 8)}."

@@ -26,8 +26,12 @@ BINDS = {
 }
 
 
+Size = int | tuple[int, int]
+"""How many instances, or how many that compute prompts and how many that decode."""
+
+
 class Try(NamedTuple):
-    """One size that was run: how well it kept the promise, and what it took."""
+    """One size that was run: how well it kept the promise, and what it took; with roles apart, how many of each."""
 
     tp: int
     instances: int
@@ -35,6 +39,8 @@ class Try(NamedTuple):
     gpu_allocated_s: float
     gpu_active_s: float
     peak_gpus: float
+    prefill: int | None = None
+    decode: int | None = None
 
     @property
     def accelerators(self) -> int:
@@ -58,7 +64,7 @@ class Search:
         self.share, self.cluster, self.seed = attainment, cluster, seed
         self.of_the_run, self.progress = of_the_run, progress
         self.deployments: dict[int, Deployment] = {}
-        self.known: dict[tuple[int, int], Try] = {}
+        self.known: dict[tuple[int, Size], Try] = {}
 
     @property
     def all(self) -> list[Try]:
@@ -84,15 +90,19 @@ class Search:
                 best = one
         return best
 
-    def below(self, one: Try) -> int | None:
+    def size_of(self, one: Try) -> Size:
+        """The size that was run."""
+        return one.instances
+
+    def below(self, one: Try) -> Size | None:
         """The next smaller size; None where there is none."""
         smaller = [size for size in self._sizes(self.deployments[one.tp]) if size < one.instances]
         return smaller[-1] if smaller else None
 
-    def binds(self, tp: int, instances: int) -> str:
-        """What so many instances lack: the first of the free gifts that keeps the promise."""
+    def binds(self, tp: int, size: Size) -> str:
+        """What a size lacks: the first of the free gifts that keeps the promise."""
         if self.progress is not None:
-            self.progress(f"{self._who}: what binds {instances} instances of TP {tp}")
+            self.progress(f"{self._who}: what binds {self._described(tp, size)}")
         arrival_s = self.table["arrival_s"].to_numpy()
         even = pl.Series(np.linspace(arrival_s[0], arrival_s[-1], arrival_s.size))
         engine = self.system.batching
@@ -102,17 +112,20 @@ class Search:
             "slots": {"kv_tokens": PLENTY, "choices": {"engine": more_slots}},
         }
         if self.system.scales:
-            there = instances if len(self.models) == 1 else "full"
-            gifts["start-up"] = {"choices": {"path": "ideal"}}
-            gifts["autoscaling"] = {"choices": {"autoscaler": "none", "provisioning": there}}
+            gifts["start-up"] = {"choices": {"path": "ideal", "live": "no"}}
+            gifts["autoscaling"] = {"choices": self._all_there(size)}
         gifts["queue"] = {"table": self.table.with_columns(arrival_s=even)}
         for name, gift in gifts.items():
-            run = run_of(self._resolve(self.deployments[tp], instances, **gift), seed=self.seed)
+            run = run_of(self._resolve(self.deployments[tp], size, **gift), seed=self.seed)
             if share_kept(run, self.slo) >= self.share:
                 return name
         return "compute"
 
-    def _possible(self, deployments: Sequence[Deployment] | None) -> list[tuple[Deployment, list[int]]]:
+    def _all_there(self, size: Size) -> Mapping[str, Any]:
+        """The choices by which all of a size are there all the time."""
+        return {"autoscaler": "none", "provisioning": size if len(self.models) == 1 else "full"}
+
+    def _possible(self, deployments: Sequence[Deployment] | None) -> list[tuple[Deployment, list[Any]]]:
         """Deployments that can hold the models, with the sizes that the cluster has room for."""
         tried = [Deployment(tp=tp) for tp in TPS] if deployments is None else list(deployments)
         found, refusals = [], []
@@ -127,7 +140,7 @@ class Search:
             raise refusals[-1] if deployments else refusals[0]
         return found
 
-    def _sizes(self, deployment: Deployment) -> list[int]:
+    def _sizes(self, deployment: Deployment) -> list[Any]:
         """All sizes, in instances, the smallest first."""
         places = len(instance_places(self.cluster, deployment.tp))
         if not self.system.scales:
@@ -146,7 +159,7 @@ class Search:
         return sizes
 
     def _resolve(
-        self, deployment: Deployment, instances: int, table: pl.DataFrame | None = None, **changes: Any
+        self, deployment: Deployment, instances: Any, table: pl.DataFrame | None = None, **changes: Any
     ) -> Asked:
         choices, cluster = changes.pop("choices", {}), self.cluster
         if not self.system.scales:
@@ -162,15 +175,21 @@ class Search:
             trace=self.table if table is None else table, **dict(self.of_the_run) | changes,
         )  # fmt: skip
 
-    def _tried(self, tp: int, instances: int) -> Try:
-        if (tp, instances) not in self.known:
+    def _tried(self, tp: int, size: Size) -> Try:
+        if (tp, size) not in self.known:
             if self.progress is not None:
-                self.progress(f"{self._who}: {instances} instances of TP {tp}")
-            run = run_of(self._resolve(self.deployments[tp], instances), seed=self.seed)
+                self.progress(f"{self._who}: {self._described(tp, size)}")
+            run = run_of(self._resolve(self.deployments[tp], size), seed=self.seed)
             found = run.metrics(self.slo)
             costs = (found[name] for name in ("gpu_allocated_s", "gpu_active_s", "peak_gpus"))
-            self.known[tp, instances] = Try(tp, instances, share_kept(run, self.slo), *costs)
-        return self.known[tp, instances]
+            self.known[tp, size] = self._try_of(tp, size, share_kept(run, self.slo), *costs)
+        return self.known[tp, size]
+
+    def _try_of(self, tp: int, size: Any, *found: float) -> Try:
+        return Try(tp, size, *found)
+
+    def _described(self, tp: int, size: Any) -> str:
+        return f"{size} instances of TP {tp}"
 
     @property
     def _who(self) -> str:

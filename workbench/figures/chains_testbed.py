@@ -11,6 +11,8 @@ from workbench.figures.canvas import Canvas, bar, scatter
 from workbench.figures.panels import stack
 
 PLACE = {"servers": 0.2, "shares": 20}
+ANY_S = (0.1, 100.0)
+"""Seconds that an axis spans before anything is drawn: as logarithmic as it will be then."""
 
 
 def overall(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -113,8 +115,7 @@ def bursts(outcome: Outcome, panel: str | None = None) -> Canvas:
             x, y = part["response_s"].to_list(), part["share"].to_list()
             made.add(scatter(x, y, mode="lines", name=f"jobs, {system}", line=line), row=row)
         made.x(row, title="response, s").y(row, title="share of jobs done", range=[0, 1.02])
-        if made.extent("x", row):
-            log_axis(made, "x", row=row)
+        log_axis(made, "x", row=row, span=made.extent("x", row) or ANY_S)
 
     kind = "jobs slow each other down" if parameters["contention"] else "service takes its nominal time"
     rate = f"{parameters['arrival_rate_per_s']:.3g} jobs/s, CV of the gaps {parameters['gaps_cv']:.3g}"

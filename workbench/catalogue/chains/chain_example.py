@@ -24,9 +24,11 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     rates = dict(table.group_by("algorithm", maintain_order=True).agg(pl.col("rate_per_s").sum()).rows())
     counts = dict(table.group_by("algorithm", maintain_order=True).len().rows())
     found, rate = counts.get("GCA", 0), rates.get("GCA", 0.0)
+    jobs = f"{parameters['reserved']} job{'s' if parameters['reserved'] > 1 else ''}"
     return (
-        f"Placement forms {counts['GBP-CR']} chains with {parameters['reserved']} jobs each ({rates['GBP-CR']:.3g}/s); "
-        f"through the same blocks cache allocation runs {found} chains and serves {rate:.3g} jobs/s."
+        f"Placement forms {counts['GBP-CR']} chains with {jobs} each ({rates['GBP-CR']:.3g}/s); "
+        f"through the same blocks cache allocation runs {found} chain{'' if found == 1 else 's'} and serves "
+        f"{rate:.3g} jobs/s."
     )
 
 

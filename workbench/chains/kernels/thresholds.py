@@ -49,7 +49,9 @@ def best_starts(arrival_rate_per_s, rates_per_s, slots, longest, tolerance, most
                     rest -= busy * rates_per_s[k]
                 total += rest * value[z, q]
                 change = total - step_per_s * value[z, q]
-                low, high = min(low, change), max(high, change)
+                low = min(low, change)
+                if start[z, q] < 0:  # where the head starts, waiting on is not followed: its cost settles but slowly
+                    high = max(high, change)
                 new[z, q] = total / step_per_s
         value[:] = new - new[0, 0]
         mean = (low + high) / 2.0

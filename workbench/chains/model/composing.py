@@ -1,5 +1,6 @@
 """A placement and the chains that run through it: GBP-CR and GCA with records in and out."""
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -119,11 +120,12 @@ def place(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Placemen
         A placement without groups where all servers together cannot hold the blocks. `enough` says whether the rate is
         reached, and is true for infinity where there is a group.
     """
-    needed = needed_per_s if needed_per_s == np.inf else not_negative(needed_per_s, "needed_per_s")
+    all_servers = isinstance(needed_per_s, Real) and needed_per_s == np.inf
+    needed = np.inf if all_servers else not_negative(needed_per_s, "needed_per_s")
     blocks = reserve(fleet, reserved)
     first, group = np.empty_like(blocks), np.empty_like(blocks)
     groups, rate = gbp_cr(blocks, fleet.communication_s, fleet.compute_s, fleet.layers, needed / reserved, first, group)
-    enough = groups > 0 and (needed == np.inf or rate >= needed / reserved)
+    enough = groups > 0 and (all_servers or rate >= needed / reserved)
     return Placement(first, np.where(first < 0, 0, blocks), group, groups, rate, enough)
 
 

@@ -10,6 +10,7 @@ from workbench.chains.model.paths import check_end
 from workbench.chains.model.serving import Served
 from workbench.chains.policy import Dispatch, choose, policy_number
 from workbench.errors import InputError, UserError
+from workbench.records import shown
 
 
 class Desk:
@@ -94,7 +95,7 @@ def _asker(policy: Dispatch | Callable, chains: Served) -> Callable[[np.ndarray,
     """The policy as a function of jobs inside, the length of the central line, and the head's random numbers."""
     memory = np.zeros(chains.slots.size)
     if not isinstance(policy, str) and not callable(policy):
-        raise InputError(f"is {policy!r}", "give the name of a policy, or a function", field="dispatch")
+        raise InputError(f"is {shown(policy)}", "give the name of a policy, or a function", field="dispatch")
     if isinstance(policy, str):
         number = policy_number(policy)
         return lambda inside, waiting, draw: choose(

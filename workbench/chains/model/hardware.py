@@ -14,6 +14,7 @@ from workbench.chains.model.fleet import Fleet, whole_bytes
 from workbench.errors import InputError
 from workbench.profiles import Accelerator, Cluster, Model
 from workbench.queueing.checking import not_negative, vector
+from workbench.records import shown
 
 CACHED_TOKENS = 2048
 """Longest sequence for which a job's cache is sized."""
@@ -72,6 +73,18 @@ def work_of(prompt_tokens, output_tokens) -> np.ndarray:
     return np.stack([np.ones(prompt.size), prompt, output - 1], axis=1)
 
 
+def _known(accelerators) -> None:
+    """An `InputError` where something else than accelerators was given."""
+    if (
+        isinstance(accelerators, str)
+        or not isinstance(accelerators, Sequence)
+        or not all(isinstance(one, Accelerator) for one in accelerators)
+    ):
+        raise InputError(
+            f"is {shown(accelerators)}", "give a list, such as [workbench.accelerator(...)]", field="accelerators"
+        )
+
+
 def token_times(
     accelerators: Sequence[Accelerator], round_trip_s, block: Block, overheads: Overheads = OVERHEADS
 ) -> TokenTimes:
@@ -84,6 +97,7 @@ def token_times(
         overheads: of messages and blocks.
     """
     trips = vector(round_trip_s, "round_trip_s")
+    _known(accelerators)
     if trips.size != len(accelerators):
         raise InputError(
             f"holds {trips.size} numbers for {len(accelerators)} servers", "give one for each", field="round_trip_s"
@@ -110,6 +124,11 @@ def fleet_of(accelerators: Sequence[Accelerator], layers: int, block: Block, tim
         usual: float[3], the mean job's work: 1, tokens in, tokens out but the first.
     """
     work = vector(usual, "usual")
+    _known(accelerators)
+    if work.size != times.compute_s.shape[1]:
+        raise InputError(
+            f"holds {work.size} numbers for {times.compute_s.shape[1]} kinds of work", "give one each", field="usual"
+        )
     return Fleet(
         memory_bytes=whole_bytes([float(one.memory_bytes) for one in accelerators], "memory_bytes"),
         communication_s=times.communication_s @ work,

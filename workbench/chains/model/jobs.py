@@ -8,7 +8,7 @@ import polars as pl
 from workbench.chains.model.hardware import work_of
 from workbench.errors import InputError
 from workbench.queueing import Distribution, draw_customers
-from workbench.queueing.checking import vector
+from workbench.queueing.checking import MOST_CUSTOMERS, levels, vector
 from workbench.workloads.generators.streams import Seed, stream
 
 
@@ -42,7 +42,7 @@ def draw_jobs(gaps: Distribution, sizes: Distribution, count: int, seed: Seed) -
         sizes: with mean 1 by convention.
         count, seed: how many, and of which seed.
     """
-    customers = draw_customers(gaps, sizes, count, seed)
+    customers = draw_customers(gaps, sizes, levels(count, "count", 1, MOST_CUSTOMERS), seed)
     return JobList(customers.arrival_s, customers.service_s[:, None], _draws(count, seed))
 
 

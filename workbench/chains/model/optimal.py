@@ -1,6 +1,7 @@
 """Ground truth for the greedy algorithms: every grouping of few servers, every chain, and integer programs."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,14 +9,17 @@ import numpy as np
 from workbench.chains.kernels.grouping import with_one_more
 from workbench.chains.model.composing import Chain, Composition, Placement, free_slots, reserve
 from workbench.chains.model.fleet import Fleet
-from workbench.errors import UserError
+from workbench.errors import InputError, UserError
 from workbench.queueing.checking import not_negative, positive
-from workbench.records import whole
+from workbench.records import shown, whole
 
 MOST_SERVERS = 12
 """Servers whose groupings are still counted in a second: three to the power of them."""
 
 MOST_CHAINS = 20_000
+
+LEAST_SHARE = 1e-6
+"""Share of one job on the slowest chain below which a rate that must be reached makes no difference."""
 
 
 class Allocation(NamedTuple):
@@ -158,9 +162,12 @@ def fewest_job_servers(
 
     needed = positive(needed_per_s, "needed_per_s")
     given = composition.chains if chains is None else chains
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(one, Chain) for one in given):
+        raise InputError(f"is {shown(chains)}", "give chains, such as those of all_chains", field="chains")
     if not given:
         return None
     rates = np.array([1 / chain.service_s for chain in given])
+    needed = max(needed, float(rates.min()) * LEAST_SHARE)  # any one job more than reaches it, and nothing overflows
     taken = np.zeros((composition.fleet.servers, len(given)))
     for k, chain in enumerate(given):
         taken[list(chain.servers), k] = chain.blocks
@@ -188,11 +195,11 @@ def _alone(composition: Composition, chain: Chain) -> int:
 
 def greedy_job_servers(composition: Composition, needed_per_s: float) -> int | None:
     """How many jobs must GCA's chains hold, fastest first, to reach a rate? None where all together do not."""
-    rate, jobs = 0.0, 0
+    needed, rate, jobs = not_negative(needed_per_s, "needed_per_s"), 0.0, 0
     for chain in composition.chains:
-        missing = (needed_per_s - rate) * chain.service_s
-        take = min(chain.capacity, max(0, math.ceil(missing - 1e-9)))
+        missing = (needed * (1 - 1e-12) - rate) * chain.service_s
+        take = chain.capacity if missing >= chain.capacity else max(0, math.ceil(missing))
         jobs, rate = jobs + take, rate + take / chain.service_s
         if take < chain.capacity:
             return jobs
-    return jobs if rate >= needed_per_s * (1 - 1e-12) else None
+    return jobs if rate >= needed * (1 - 1e-12) else None

@@ -89,11 +89,12 @@ def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
         raise UnknownName("rule for the weakest window", rules.window, WINDOWS)
     trips = _one_each(round_trip_s, "round_trip_s", fleet)
     throughput = _one_each(rules.throughput_per_s, "throughput_per_s", fleet)
-    joining = np.asarray(order, dtype=np.int64)
-    if sorted(joining.tolist()) != list(range(fleet.servers)):
+    named = vector(order, "order")
+    if sorted(named.tolist()) != list(range(fleet.servers)):
         raise InputError(
             "does not name each server once", f"give a permutation of 0 to {fleet.servers - 1}", field="order"
         )
+    joining = named.astype(np.int64)
     most = np.full(fleet.servers, fleet.layers) if rules.most_blocks is None else np.asarray(rules.most_blocks)
     blocks, first = np.zeros(fleet.servers, dtype=np.int64), np.empty(fleet.servers, dtype=np.int64)
     petals_blocks(
@@ -101,7 +102,7 @@ def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
         most.astype(np.int64), blocks,
     )  # fmt: skip
     petals_join(joining, blocks, throughput, fleet.layers, WINDOWS[rules.window], first)
-    tokens = positive(rules.output_tokens, "output_tokens")
+    tokens = _tokens_out(rules.output_tokens)
     servers = Servers(
         first,
         blocks,
@@ -117,6 +118,13 @@ def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
     return Routed(SHORTEST, servers, fleet.layers, PENALTY_S)
 
 
+def _tokens_out(value: float) -> float:
+    """Tokens of a job on average: at least one."""
+    if (tokens := positive(value, "output_tokens")) < 1:
+        raise InputError(f"is {tokens:g}", "give at least 1", field="output_tokens")
+    return tokens
+
+
 def bprr(fleet: Fleet, arrival_rate_per_s: float, output_tokens: float = 20.0) -> Routed:
     """How does BPRR place blocks (CG-BP) and route (WS-RR; arXiv 2512.21884)?
 
@@ -129,7 +137,7 @@ def bprr(fleet: Fleet, arrival_rate_per_s: float, output_tokens: float = 20.0) -
         arrival_rate_per_s: λ.
         output_tokens: tokens of a job, over which its seconds are spread.
     """
-    rate, tokens = positive(arrival_rate_per_s, "arrival_rate_per_s"), positive(output_tokens, "output_tokens")
+    rate, tokens = positive(arrival_rate_per_s, "arrival_rate_per_s"), _tokens_out(output_tokens)
     servers, layers = fleet.servers, fleet.layers
     spare = int(fleet.memory_bytes.sum()) - fleet.block_bytes * (layers + servers)
     most = max(1, spare // (fleet.cache_bytes * (layers + servers)))

@@ -80,7 +80,7 @@ def round_trips(
     from scipy.special import betaincinv, gammaincinv
 
     count = whole(servers, "servers", 1, sites.anchors - 1)
-    if orchestrator not in ORCHESTRATORS:
+    if not isinstance(orchestrator, str) or orchestrator not in ORCHESTRATORS:
         raise UnknownName("orchestrator", orchestrator, ORCHESTRATORS)
     span_s = sites.largest_s - sites.smallest_s
     share = (sites.median_s - sites.smallest_s) / span_s

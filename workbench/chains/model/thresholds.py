@@ -68,6 +68,10 @@ def best_dispatch(
     )
     if not met:
         raise UserError(f"The mean is not known to within {tolerance:g} jobs; allow a larger tolerance.")
+    if mean <= tolerance:
+        raise InputError(
+            f"is {tolerance:g}, and the mean number inside is no more", "give a smaller one", field="tolerance"
+        )
     return BestDispatch(
         queue=f"{rates.size} chains with {counts.sum()} slots",
         kind="exact",

@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from workbench.errors import InputError
+from workbench.records import shown
 
 SIGNATURE = types.int64(
     types.int64[::1], types.int64[::1], types.float64[::1], types.int64, types.float64[::1], types.float64[::1]
@@ -36,7 +37,7 @@ def dispatcher(function: Callable) -> Callable:
     >>> slowest = dispatcher(lambda inside, slots, rate_per_s, waiting, draw, memory: inside.size - 1)
     """
     if not callable(function):
-        raise InputError(f"is {function!r}", "give the name of a policy, or a function", field="dispatch")
+        raise InputError(f"is {shown(function)}", "give the name of a policy, or a function", field="dispatch")
     plain = getattr(function, "py_func", function)
     try:
         inspect.signature(plain).bind(*_GIVEN)

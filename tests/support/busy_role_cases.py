@@ -5,14 +5,15 @@ from scaling_cases import growing, row
 from sent_weights_cases import with_chains
 from serving_cases import ONE_SECOND, asked, with_ranks
 
-from workbench.serving.model.lowered import DECODE, NO_LIMIT, PREFILL, Lowered
+from workbench.serving.model.lowered import DECODE, NO_LIMIT, PREFILL, Lowered, Updates
 from workbench.serving.model.scaled import EMPTY, UP
 from workbench.serving.policy import SCALERS, SOURCES
 
 
 def busy_scenario(seed: int) -> Lowered:
     """Bursts on places of one or two models, of which a few decode and more compute prompts at first; with failures,
-    weights by chains, tails that help, ranks, or none of these. Half of them are on a grid of times."""
+    weights by chains, tails that help, ranks, new versions of weights, or none of these. Half of them are on a grid of
+    times."""
     rng = np.random.default_rng([seed, 23])
     grid, models, places = bool(seed % 2), int(rng.choice([1, 1, 2])), int(rng.integers(3, 8))
     step_s = 0.25 if grid else float(rng.uniform(0.1, 0.4))
@@ -76,6 +77,9 @@ def busy_scenario(seed: int) -> Lowered:
         lowered = with_chains(rng, lowered)
     if seed % 4 == 3:
         lowered = with_ranks(rng, lowered)
+    if seed % 7 < 2:
+        time_s = np.unique(moments(2, 20)).astype(float)
+        lowered = lowered._replace(updates=Updates(time_s, rng.integers(0, models, time_s.size)))
     groups, given = 2 * models, lowered.scaling
     decodes = np.arange(groups) >= models
     return lowered._replace(

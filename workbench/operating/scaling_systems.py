@@ -78,7 +78,8 @@ _MUTATING = {"mutate": "busy", "requeue": True, "artifact": {"mutate": "draining
 _MUTATING_RULE = {
     "mutate": "OSDI'25 paper §5.4: one that computes prompts turns into one that decodes, and another one is loaded in "
     "its place. BlitzScale's artifact: only where fewer are wanted for prompts, that with the fewest blocks, never the "
-    "last; in all steps of the ablation and AllCache, not in ServerlessLLM",
+    "last, and it keeps KV that waits there, which is sent on here; in all steps of the ablation and AllCache, not in "
+    "ServerlessLLM",
     "requeue": "BlitzScale's artifact: prompts wait in one queue for all until an instance takes a batch",
 }
 _DISTSERVE = f"DistServe as {_BLITZ} §6 emulates it in its own engine: least and most instances are the same number"

@@ -1,5 +1,6 @@
 """The compiled cache cannot go stale: its key covers every workbench file a kernel imports, transitively."""
 
+import ast
 import os
 import re
 import shutil
@@ -30,6 +31,47 @@ def test_the_key_changes_with_a_file_that_is_imported_through_another(tmp_path, 
     assert jit.source_key(root / "kernels.py") == before
     (root / "deep" / "leaf.py").write_text("VALUE = 22\n")
     assert jit.source_key(root / "kernels.py") != before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import workbench.leaf",
+        "import os, workbench.leaf as there",
+        "import os; import workbench.leaf",
+        "if True: import workbench.leaf",
+        "def f():\n\tfrom workbench import leaf",
+        "from workbench import (  # all (or most)\n    errors,  # and\n    leaf as there,\n)",
+        "from workbench import errors, \\\n    leaf",
+        "from .leaf import VALUE",
+        "from.import(leaf)",
+    ],
+)
+def test_however_an_import_is_written_the_key_covers_it(text, tmp_path, monkeypatch):
+    root = tmp_path / "workbench"
+    root.mkdir()
+    (root / "kernels.py").write_text(f"{text}\n")
+    (root / "leaf.py").write_text("VALUE = 1\n")
+    compile(text, "kernels.py", "exec")
+    monkeypatch.setattr(jit, "_ROOT", root)
+    assert set(jit.sources(root / "kernels.py")) == {root / "kernels.py", root / "leaf.py"}
+
+
+def test_every_import_of_this_project_is_found():
+    """As Python's own parser finds them."""
+    root = Path(jit.__file__).parent
+    for file in root.rglob("*.py"):
+        names = set()
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{file}: a relative import"
+                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        parts = [name.split(".") for name in names if name.startswith("workbench.")]
+        places = [root.joinpath(*rest) for _, *rest in parts]
+        files = {found for place in places for found in (place.with_suffix(".py"), place / "__init__.py")}
+        assert {found for found in files if found.is_file()} <= set(jit.sources(file)), file
 
 
 PROGRAM = """

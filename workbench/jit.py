@@ -6,12 +6,12 @@ of every workbench file it imports, directly or through others, together with th
 and whether array bounds are checked.
 """
 
-import ast
 import functools
 import gc
 import hashlib
 import os
 import platform
+import re
 import sys
 from contextlib import suppress
 from importlib.metadata import version
@@ -201,17 +201,27 @@ def source_key(file: str | Path) -> str:
 @functools.cache
 def _digest_and_imports(path: Path, modified_ns: int, size: int) -> tuple[bytes, list[Path]]:
     source = path.read_bytes()
-    names = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                package = path.relative_to(_ROOT.parent).with_suffix("").parts[: -node.level]
-                base = ".".join((*package, *filter(None, [base])))
-            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    package, names = path.relative_to(_ROOT.parent).parts if path.is_relative_to(_ROOT.parent) else (), []
+    for dots, base, several, alone in _IMPORT.findall(_IGNORED.sub("", source.decode())):
+        if alone:
+            names += _first_words(alone)
+            continue
+        if dots:
+            base = ".".join((*package[: -len(dots)], *filter(None, [base])))
+        names += [base, *(f"{base}.{name}" for name in _first_words(several.strip("()")))]
     return hashlib.sha256(source).digest(), [found for name in names if (found := _file_of(name)) is not None]
+
+
+_IGNORED = re.compile(r"#[^\n]*|\\\n")
+_IMPORT = re.compile(
+    r"(?:^|[;:])[ \t]*(?:from[ \t]*(\.*)[ \t]*([\w.]*?)\s*\bimport\b\s*(\([^)]*\)|[^\n;]*)|import[ \t]+([^\n;]+))", re.M
+)
+"""All import statements, and maybe more in texts: to parse every file would be a third of what an import takes."""
+
+
+def _first_words(names: str) -> list[str]:
+    """`a as b, c` -> a, c."""
+    return [words[0] for part in names.split(",") if (words := part.split())]
 
 
 def _file_of(module: str) -> Path | None:

@@ -217,7 +217,7 @@ _PARAMETER_COLUMNS = ("parameter", "label", "default", "unit", "from", "to", "ch
 
 
 def experiment(id: str) -> Experiment:
-    """The catalogue's entry of this id (`PAPER/figN`, `PAPER/tabN`, `PAPER/word`); an unknown id lists near ones."""
+    """The catalogue's entry of this id (`PAPER/figN`, `PAPER/tabN`, `PAPER/word`); `UnknownName` lists near ones."""
     return Experiment(spec.find(id))
 
 
@@ -309,7 +309,7 @@ def sweep(
 
 
 def load(path: str | Path) -> Result | operating.Run:
-    """A result or a run that was saved with its `save`."""
+    """A result or a run that was saved with its `save`; an `InputError` where the folder holds neither."""
     if isinstance(path, str | Path) and operating.is_saved_run(path):
         return operating.load_run(path)
     return Result(storing.load(path))
@@ -388,7 +388,7 @@ def findings(folder: str | Path | None = None) -> Findings:
 
 
 def browse(paper: str):
-    """Widgets: every catalogue row of a paper by figure number, and the explorer of the row that is picked."""
+    """Widgets: every catalogue row of a paper by figure number, and the one picked explored. Errors: UnknownName."""
     from workbench.explore import browse_paper
 
     return browse_paper(paper)

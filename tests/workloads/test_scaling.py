@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.errors import UserError
+from workbench.errors import InputError, UserError
 from workbench.workloads import compress, cut, merge, repeat, superpose, trace
 from workbench.workloads.scaling.joining import hashes_apart
 
@@ -32,6 +32,12 @@ def test_compress_divides_times_and_nothing_else(given_trace, factor):
     scaled = compress(given_trace, factor)
     assert scaled.requests["arrival_s"].to_list() == [t / factor for t in given_trace.requests["arrival_s"]]
     assert scaled.requests.drop("arrival_s").equals(given_trace.requests.drop("arrival_s"))
+
+
+def test_compress_refuses_a_factor_so_small_that_times_overflow():
+    requests = pl.DataFrame({"arrival_s": [0.0, 1.0], "prompt_tokens": [1, 1], "output_tokens": [1, 1]})
+    with pytest.raises(InputError, match="so small that times overflow; raise it"):
+        compress(trace(requests), 1e-310)
 
 
 def by_the_artifacts_rule(stamps, lengths, first, times):

@@ -104,6 +104,9 @@ def system(given: str | System | PoolSystem, /, **changes: Any) -> System | Pool
         changes: fields of `System`, or of a pool (`workbench.operating.pool_systems`).
             `variant="artifact"` takes the artifact's rules where they differ from the paper's.
 
+    Raises:
+        UnknownName, UserError: no such system; a choice that it does not have, or that does not go with the others.
+
     >>> system("serverlessllm@blitzscale", variant="artifact").cache_ttl_s
     30.0
     """

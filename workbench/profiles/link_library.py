@@ -19,6 +19,9 @@ def link(name: str) -> Link:
     Parameters:
         name: a name of `links()`, such as "rdma-400g" or "pcie-4-x16".
 
+    Raises:
+        UnknownName: there is no such link.
+
     >>> float(link("rdma-400g").nominal_bytes_per_s)
     50000000000.0
     """

@@ -22,6 +22,9 @@ def convert(trace: Trace, path: str | Path) -> Path:
     Parameters:
         trace: to write.
         path: where to; it ends with .csv, .jsonl or .parquet.
+
+    Raises:
+        UserError: a path with another ending.
     """
     path = Path(path)
     kind = _KINDS.get(path.suffix)

@@ -46,6 +46,9 @@ def fit(trace: Trace) -> StandIn:
 
     Returns:
         A `StandIn`; `fit(trace).trace(seed=1)` draws a trace that resembles the given one in what `targets` lists.
+
+    Raises:
+        UserError: fewer than 50 requests, or no span.
     """
     if trace.requests["arrival_s"][-1] > _LONGEST_S:
         best = windows(trace, _HOUR_S, by="representative", top=1)

@@ -31,6 +31,9 @@ def windows(trace: Trace, length_s: float, by: By = "busiest", top: int = 10) ->
     Returns:
         `start_s, end_s, requests, rate_per_s, rate_over_mean, peak_over_mean, cv, idc` (the last three of counts in
         1 s), `prompt_tokens_mean, output_tokens_mean, distance`.
+
+    Raises:
+        UserError: an unknown ranking, or a window longer than the trace.
     """
     if by not in _ORDER:
         raise UserError(f"Windows can be ranked by {', '.join(_ORDER)}, not by {by!r}.")

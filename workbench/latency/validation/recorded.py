@@ -18,6 +18,9 @@ def recorded_statistics(kind: str) -> pl.DataFrame:
     Parameters:
         kind: "kernels", "layers", "servers" or "anchors".
 
+    Raises:
+        UnknownName: there is no such kind.
+
     >>> table = recorded_statistics("servers")
     >>> table.filter(pl.col("met") == False).height
     0

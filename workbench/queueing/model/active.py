@@ -56,6 +56,9 @@ def active_models(arrival_rates_per_s, active_s, models: int | None = None) -> A
         active_s: T, mean time a request keeps its model busy; one number, or one per model.
         models: how many, where one number stands for all.
 
+    Raises:
+        InputError: a number that cannot be, or lists of unequal length.
+
     >>> hundred = active_models(0.037, 16.79, 100)
     >>> round(hundred.mean_active, 4), hundred.quantile(0.99), hundred.band()
     (46.2717, 58, (37, 56))

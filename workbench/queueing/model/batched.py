@@ -48,6 +48,10 @@ def batched_service(
         max_batch: B; the others wait.
         places: K, most jobs inside, running or waiting; None for no limit.
 
+    Raises:
+        InputError: a step that takes no time, or fewer places than `max_batch`. Unstable: more arrives than is
+        served, and places have no limit.
+
     >>> busy = batched_service(12, 0.02, 0.0005, 100, 64, 128)
     >>> round(busy.mean_in_system, 6), round(busy.blocking_probability, 6)
     (74.678719, 0.003844)

@@ -26,6 +26,9 @@ def curve(formula: Callable[..., Answer], *, wait_quantiles: Sequence[float] = (
         A row for each place: the arguments, then all plain numbers and words of the answer. Where the load is 1 or more
         these are null, and the column `unstable` says why.
 
+    Raises:
+        UserError: lists of unequal length, or a wait whose distribution the formula does not know.
+
     >>> from workbench.queueing import mmc
     >>> table = curve(mmc, arrival_rate_per_s=[1.0, 2.0, 3.0], service_rate_per_s=1.0, servers=3)
     >>> table["mean_wait_s"].round(4).to_list(), table["unstable"].is_not_null().to_list()

@@ -33,6 +33,9 @@ def mmck(arrival_rate_per_s: float, service_rate_per_s: float, servers: int, pla
         servers: c.
         places: K, waiting and in service together, at least c.
 
+    Raises:
+        InputError: fewer places than servers, or a number that cannot be.
+
     >>> round(mmck(5.0, 1.0, 4, 20).blocking_probability, 9)
     0.202842884
     """

@@ -39,6 +39,9 @@ def lindley_waits(gap_s, service_s) -> np.ndarray:
         gap_s: float64[n], time since the arrival before; the first is not used.
         service_s: float64[n].
 
+    Raises:
+        InputError: unequal lengths, or times that are negative or not finite.
+
     >>> lindley_waits([0.0, 1.0, 1.0], [2.0, 2.0, 2.0]).tolist()
     [0.0, 1.0, 2.0]
     """

@@ -52,6 +52,9 @@ def polling(
         switchover: times to walk from one queue to the next.
         discipline: "exhaustive" until the queue is empty, "gated" those found on arrival, "one-limited" one a visit.
 
+    Raises:
+        Unstable: more arrives than the server can do beside its walks.
+
     >>> from workbench.queueing import Deterministic, Exponential
     >>> round(polling(4, 0.15, Exponential(mean_s=1.0), Deterministic(mean_s=0.1), "gated").mean_wait_s, 6)
     2.075

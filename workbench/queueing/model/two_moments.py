@@ -180,6 +180,9 @@ def ggc(
         method: the formula; "kingman" and "kraemer-langenbach-belz" are for one server, "cosmetatos" for Poisson
             arrivals (SCV 1), "kimura" for arrivals no burstier than Poisson.
 
+    Raises:
+        InputError: a case that the method is not made for, with the one to take. Unstable: the load is 1 or more.
+
     >>> round(ggc(3.2, 4.0, 1.0, 1.5, 4).mean_wait_s, 6)
     2.050237
     """

@@ -39,6 +39,9 @@ def batch_means(series, batches: int = 30) -> BatchMeans:
         series: float[n] in order of time, warm-up left out; what does not fill the last batch is dropped.
         batches: how many; 20 to 30 is usual, fewer and longer ones are safer.
 
+    Raises:
+        InputError: fewer values than batches.
+
     >>> import numpy as np
     >>> found = batch_means(np.random.default_rng(1).normal(5.0, 1.0, 3000))
     >>> found.interval.holds(5.0), found.independent

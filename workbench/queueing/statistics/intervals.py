@@ -55,6 +55,9 @@ def student_interval(values, confidence: float = 0.95) -> Interval:
         values: float[n], n >= 2: means of replications or of long batches, not the correlated waits of one run.
         confidence: share of such intervals that should hold the true mean.
 
+    Raises:
+        InputError: a single value, or a confidence that is no share between 0 and 1.
+
     >>> str(student_interval([4.0, 5.0, 6.0]))
     '5 ± 2.5 (95%, n = 3)'
     """

@@ -46,6 +46,9 @@ def coverage(intervals: Sequence[Interval], true_value: float) -> Coverage:
         intervals: of one confidence.
         true_value: known exactly.
 
+    Raises:
+        InputError: no list of intervals, or intervals of several confidences.
+
     >>> sure = Interval(mean=1.0, half_width=0.5, confidence=0.95, count=10)
     >>> coverage([sure] * 95 + [Interval(mean=2.0, half_width=0.5, confidence=0.95, count=10)] * 5, 1.2).kept
     True

@@ -46,6 +46,9 @@ def replicate(
         replications: how many runs.
         seed: the number all their seeds come from.
 
+    Raises:
+        InputError: `run` is no function. WorkbenchError: a run gave other names than the first one.
+
     >>> import numpy as np
     >>> coin = lambda seed: np.random.default_rng(seed).random()
     >>> replicate(coin, 3, seed=1).values == replicate(coin, 3, seed=1).values

@@ -50,6 +50,9 @@ def mser(series) -> WarmUp:
     Parameters:
         series: float[n] in order of time, at least two batches.
 
+    Raises:
+        InputError: fewer values than two batches hold.
+
     >>> import numpy as np
     >>> rising = np.concatenate([np.linspace(0, 10, 50), np.tile([9.0, 11.0, 10.0, 9.5, 10.5], 100)])
     >>> mser(rising)

@@ -41,6 +41,9 @@ def forwarding_chain_s(
         unit_bytes: c, what a node must have received before it forwards.
         alpha_s: latency of each hop, or one for all.
 
+    Raises:
+        InputError: a number that cannot be, or latencies that are not one a hop.
+
     >>> forwarding_chain_s(16.06e9, [12.5e9] * 8, 2 * 2**20).round(3).tolist()[-1]
     1.286
     """

@@ -52,6 +52,9 @@ def market(
         lengths: of all requests.
         duration_s: span to draw arrivals in; the first one becomes time 0.
         seed: a whole number or a SeedSequence.
+
+    Raises:
+        InputError: no models, a model without a name, or a rate that cannot be.
     """
     if not isinstance(arrivals, Mapping) or not arrivals:
         raise InputError(f"is {shown(arrivals)}", "give at least one model's name with its process", field="arrivals")

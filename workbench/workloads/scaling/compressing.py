@@ -18,9 +18,13 @@ def compress(trace: Trace, factor: float) -> Trace:
     Parameters:
         trace: to scale.
         factor: above 1 for more load, below 1 for less.
+
+    Raises:
+        InputError: a factor that is not positive, or so small that times overflow.
     """
     factor = positive(factor, "factor")
-    times_s = trace.requests["arrival_s"].to_numpy() / factor  # polars would multiply by the rounded reciprocal
+    with np.errstate(over="ignore"):
+        times_s = trace.requests["arrival_s"].to_numpy() / factor  # polars would multiply by the rounded reciprocal
     if not np.isfinite(times_s[-1]):
         raise InputError(f"is {factor:g}, so small that times overflow", "raise it", field="factor")
     requests = trace.requests.with_columns(arrival_s=pl.Series(times_s))

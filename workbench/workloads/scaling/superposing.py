@@ -22,6 +22,9 @@ def superpose(trace: Trace, copies: int, seed: Seed | None = None) -> Trace:
         trace: to scale.
         copies: how many in all, at least 1.
         seed: draws the shifts at random; without it they are equal parts of the span.
+
+    Raises:
+        UserError: all requests arrive at once. InputError: no whole number of copies.
     """
     copies = whole(copies, "copies", 1, MOST // len(trace))
     times_s = trace.requests["arrival_s"].to_numpy()

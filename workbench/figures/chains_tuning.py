@@ -45,7 +45,7 @@ def tuning(outcome: Outcome, panel: str | None = None) -> Canvas:
         for size, alpha in () if memory is None else zip(sorted(set(memory["memory_gb"])), (0.45, 0.9), strict=False):
             part = memory.filter(pl.col("memory_gb") == size).unique("reserved").sort("reserved")
             for index, (column, name) in enumerate((("weights_gb", "weights"), ("cache_gb", "cache"))):
-                look = {"color": COLOURS[index], "opacity": alpha}
+                look = {"color": _through(COLOURS[index], alpha)}
                 x, y = part["reserved"].to_list(), (part[column] / size * 100).to_list()
                 text = f"{name}, {size:g} GB"
                 made.add(bar(x, y, name=text, marker=look, offsetgroup=f"{size}", base=None), row=row)
@@ -73,6 +73,12 @@ def tuning(outcome: Outcome, panel: str | None = None) -> Canvas:
         "draws": ("the best c of each draw", draws),
     }
     return stack("How many jobs should cache be reserved for?", painters, panel, heights=(1.5, 1, 0.9))
+
+
+def _through(colour: str, alpha: float) -> str:
+    """A colour #rrggbb that lets through what is behind it, in legends too (they do not show a bar's opacity)."""
+    parts = ", ".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))
+    return f"rgba({parts}, {alpha:g})"
 
 
 def _first(table: pl.DataFrame) -> pl.DataFrame:

@@ -22,8 +22,8 @@ from playwright.sync_api import Error, sync_playwright
 
 from workbench.paths import notebooks_folder
 
-SETTLED_S, PATIENCE_S = 0.6, 120.0
-"""A drawing that stays the same for so long has arrived; what runs behind it is waited for so long."""
+SETTLED_S, ANSWERED_S, PATIENCE_S = 0.6, 10.0, 120.0
+"""What stays the same for so long has arrived; an answer is waited for so long, and what runs in the background."""
 
 SHOW_CELL = """async index => {
   const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -63,19 +63,25 @@ SAYS_WHY = ("What is drawn stays the same", "Press a button")
 BUSY = ("Running", "compiling", "Stopping", "waiting for")
 
 
-def settled(page, name: str) -> dict:
-    """What an explorer shows, once it no longer changes and nothing runs behind it."""
-    end = time.monotonic() + PATIENCE_S
+def settled(page, name: str, before: dict | None = None) -> dict:
+    """What an explorer shows, once it differs from before, no longer changes and nothing runs behind it."""
+    end, answered = time.monotonic() + PATIENCE_S, time.monotonic() + ANSWERED_S
     state, since = page.evaluate(STATE, name), time.monotonic()
     while time.monotonic() < end:
         page.wait_for_timeout(150)
         page.wait_for_function(ld.READY)
         now = page.evaluate(STATE, name)
-        if now != state or any(word in now["said"] for word in BUSY):
+        waits = now == before and time.monotonic() < answered and not says_why(now)
+        if now != state or waits or any(word in now["said"] for word in BUSY):
             state, since = now, time.monotonic()
         elif time.monotonic() - since > SETTLED_S:
             break
     return state
+
+
+def says_why(state: dict) -> bool:
+    """Whether an explorer explains why nothing changed."""
+    return any(words in state["said"] for words in SAYS_WHY)
 
 
 def drag_one(page, box, name: str, index: int, where: str) -> int:
@@ -86,12 +92,10 @@ def drag_one(page, box, name: str, index: int, where: str) -> int:
     for share in (0.0, 1.0):
         stood = handle.get_attribute("aria-valuetext")
         ld.drag(page, handle, share)
-        now = settled(page, name)
         stands = handle.get_attribute("aria-valuetext")
+        now = settled(page, name, state if stands != stood else None)
         changed = [part for part in ("drawing", "said") if now[part] != state[part]]
-        fault = bool(now["alert"]) or (
-            stands != stood and not changed and not any(now["said"].count(why) for why in SAYS_WHY)
-        )
+        fault = bool(now["alert"]) or (stands != stood and not changed and not says_why(now))
         faults += fault
         print("FAULT" if fault else "ok", where, f"[{label}] {stood} -> {stands}:", *(changed or ["nothing"]), end="")
         print(

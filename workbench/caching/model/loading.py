@@ -24,6 +24,12 @@ def load_seconds(weight_bytes: float, tiers: Sequence[Tier], chunk_bytes: float 
         weight_bytes: S. tiers: legs with their rates B_j.
         chunk_bytes: c; None for no overlap. A chunk is at most the whole.
 
+    Returns:
+        Seconds.
+
+    Raises:
+        InputError: no leg, or a number that is not above 0.
+
     >>> way = [Tier("SSD", 1e9), Tier("PCIe", 4e9)]
     >>> load_seconds(8e9, way), load_seconds(8e9, way, 1e9)
     (10.0, 8.25)

@@ -63,7 +63,7 @@ class LruCache(Asked):
 
 
 class Evictions(NamedTuple):
-    """One row an eviction: seconds since the load, and since the last use."""
+    """One row an eviction: seconds since the load, and since the last use; float64[evictions] each."""
 
     stay_s: np.ndarray
     idle_s: np.ndarray
@@ -74,6 +74,10 @@ def lru_evictions(time_s, model, capacity: int) -> Evictions:
 
     Parameters:
         time_s: float64[n], requests in order. model: int[n], which each asks for, from 0.
+        capacity: models that are held at once.
+
+    Raises:
+        InputError: times and models that do not go together, or no room for a model.
 
     >>> lru_evictions([0.0, 1.0, 4.0, 9.0], [0, 1, 0, 2], 2)
     Evictions(stay_s=array([8.]), idle_s=array([8.]))

@@ -30,6 +30,11 @@ def instances_needed(arrival_s, prompt_tokens, tokens_per_s: float, headroom: fl
 
     Parameters:
         arrival_s: float64[n], in order from 0. prompt_tokens: int[n].
+        tokens_per_s: prefill rate of one instance.
+        headroom: how many times as many instances as the tokens need.
+
+    Raises:
+        InputError: unequal lengths, or a number that cannot be.
 
     >>> instances_needed([0.2, 0.9, 2.5], [3000, 1000, 3251], 13000).tolist()
     [2, 0, 2]
@@ -45,6 +50,13 @@ def instances_needed(arrival_s, prompt_tokens, tokens_per_s: float, headroom: fl
 
 def scale_ups(need, keep_s: int) -> ScaleUps:
     """Which starts find no host copy when hosts keep what they used for `keep_s` seconds?
+
+    Parameters:
+        need: int[n], instances needed in each second.
+        keep_s: whole seconds, 1 or more.
+
+    Raises:
+        InputError: no row of whole numbers of 0 or more; no whole number of seconds.
 
     >>> scale_ups([1, 2, 0, 3, 0, 0, 2], 2).missed.tolist()
     [0, 1, 0, 1, 0, 0, 2]

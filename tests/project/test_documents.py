@@ -123,5 +123,8 @@ def test_commands_are_those_there_are(command):
         assert _parser().parse_args(rest).run
     elif program == "pip":
         assert (ROOT / rest[rest.index("-c") + 1]).is_file()
+    elif program == "python":
+        script = (ROOT / rest[0]).read_text()
+        assert f"\n.venv/bin/{command}\n" in ast.get_docstring(ast.parse(script)), "it says to call it otherwise"
     else:
         assert command in ("python3 -m venv .venv", ". .venv/bin/activate")

@@ -9,6 +9,7 @@ from quick_runs import alone, tables_of
 import workbench as wb
 from workbench.catalogue.blitzscale import evaluating
 from workbench.catalogue.blitzscale.evaluating import (
+    ALWAYS,
     ANYBODY,
     BLITZ,
     CACHED,
@@ -140,6 +141,7 @@ def test_the_network_alone_forms_no_chains(served):
 def test_readings_change_only_who_they_are_about():
     """Senders are BlitzScale's and +Multicast's, links inside hosts those of all that use the network."""
     assert changes_of(BLITZ, ANYBODY, CARDS) == {"near": False, "decode_first": False}
+    assert changes_of(BLITZ, ANYBODY, CARDS, ALWAYS) == {"near": False, "decode_first": False, "live": "always"}
     assert changes_of(MULTICAST, DECODE_FIRST, HOST) == {"near": True, "decode_first": True}
     assert changes_of(NETWORK, ANYBODY, CARDS) == {"near": False}
     assert changes_of(SLLM, ANYBODY, CARDS) == {}

@@ -124,6 +124,7 @@ Workloads = Annotated[
 DECODE_FIRST, ANYBODY = "who decodes, if there is one", "everybody"
 HOST, CARDS = "the host's own links", "network cards"
 SCALED_TOO, THERE = "scaled", "all there"
+PROMISED, ALWAYS = "where the promise would be broken", "whenever a step gets shorter"
 Senders = Annotated[
     str,
     Par("Weights are sent by", choices=(DECODE_FIRST, ANYBODY), status="published", source=f"{_PAPER} §5.1"),
@@ -147,6 +148,15 @@ Decode = Annotated[
     ),
 ]
 NOT_BURST = {BURST.name: "the paper's cut of BurstGPT is not published; a generated trace stands in where none is here"}
+Helps = Annotated[
+    str,
+    Par(
+        "Tails of chains help",
+        choices=(PROMISED, ALWAYS),
+        status="published",
+        source=f"{_PAPER} §5.2: only if stopping for the load would break it, judged by the load's whole time (chosen)",
+    ),
+]
 Half = Annotated[
     str,
     Par("Half of the instances", choices=(UP, DOWN), source="chosen: 3 + 2 of 5 + 3; the counts are not published"),
@@ -272,9 +282,10 @@ def prepared(
     return hosts, window_of(context, one, trace, rate, window_s)
 
 
-def changes_of(name: str, senders: str, inside: str) -> dict[str, bool]:
+def changes_of(name: str, senders: str, inside: str, helps: str = PROMISED) -> dict[str, Any]:
     """What of a system that sends weights over the network is otherwise."""
     found = {"near": inside == HOST} if name in (BLITZ, MULTICAST, NETWORK) else {}
+    found |= {"live": "always"} if name == BLITZ and helps == ALWAYS else {}
     return found | ({"decode_first": senders == DECODE_FIRST} if name in (BLITZ, MULTICAST) else {})
 
 
@@ -289,6 +300,7 @@ def swept(
     senders: str = DECODE_FIRST,
     inside: str = HOST,
     decode: str = SCALED_TOO,
+    helps: str = PROMISED,
 ) -> list[Served]:
     """Every system on the same window of every workload."""
     served = []
@@ -297,7 +309,8 @@ def swept(
         if decode == THERE:
             one = one._replace(decode_least=one.full[1])
         hosts, trace = prepared(context, one, load, by, window_s)
-        served += [serve(context, one, hosts, each, trace, **changes_of(each, senders, inside)) for each in systems]
+        changes = {each: changes_of(each, senders, inside, helps) for each in systems}
+        served += [serve(context, one, hosts, each, trace, **changes[each]) for each in systems]
         if name == BURST.name:
             context.incomparable = ""  # verdicts about this workload say so by themselves
     return served

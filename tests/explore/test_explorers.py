@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 
 import ipywidgets as w
 import plotly.graph_objects as go
@@ -71,6 +72,22 @@ def test_a_control_that_changes_nothing_drawn_says_so(id, idle, moving):
         assert (str(explorer._figure.to_dict()) == before) == (name == idle)
         assert (same in explorer._status.value) == (name == idle)
     explorer._reset_button.click()
+    assert explorer._status.value == ""
+
+
+def test_what_took_long_at_the_last_move_says_that_it_computes(monkeypatch):
+    explorer = explore("theory/schedule")
+    run, said = running.run, []
+
+    def slow(*asked, **how):
+        said.append(explorer._status.value)
+        time.sleep(explorer_module.PATIENCE_S + 0.01)
+        return run(*asked, **how)
+
+    monkeypatch.setattr(running, "run", slow)
+    explorer.controls["nodes"].value.value = 9
+    explorer.controls["nodes"].value.value = 10
+    assert said == ["", "<em>Computing …</em>"]
     assert explorer._status.value == ""
 
 

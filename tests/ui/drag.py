@@ -60,7 +60,7 @@ LATE = "[anywidget] Failed to initialize model."
 SAYS_WHY = ("What is drawn stays the same", "Press a button")
 """Words that explain an end at which nothing changed."""
 
-BUSY = ("Running", "compiling", "Stopping", "waiting for")
+BUSY = ("Running", "Computing", "compiling", "Stopping", "waiting for")
 
 
 def settled(page, name: str, before: dict | None = None) -> dict:

@@ -1,5 +1,6 @@
 """The explorer of one experiment: controls generated from its parameters, and a figure that follows them."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -45,7 +46,7 @@ class Explorer:
         self.spec = spec
         self.large, self._quiet = large, False
         self._outcome: Outcome | None = None
-        self._shown = ("", "")
+        self._shown, self._took_s = ("", ""), 0.0
         self._message = w.HTML()
         self._status = w.HTML()
         self._below = w.HTML()
@@ -140,7 +141,7 @@ class Explorer:
     def _answer(self, draw: Callable[[dict[str, Any]], object]) -> None:
         self._background.overtake()
         if self._instant():
-            self._show(running.run(self.spec, self.values(), backends=self._instant()), draw)
+            self._show(self._answered(), draw)
         else:
             self._outcome, self._shown = None, ("", "")
             draw(self._sketch(None))
@@ -148,6 +149,16 @@ class Explorer:
             self._status.value = "<em>Press a button to run with these settings.</em>"
         if self.spec.live and self.spec.id not in _WARM and draw == self._redraw:
             self._warm_up()
+
+    def _answered(self) -> Outcome:
+        """What answers at every move; where it took long the last time, that is said meanwhile."""
+        began = time.monotonic()
+        if self._took_s > PATIENCE_S:
+            self._status.value = "<em>Computing …</em>"
+        try:
+            return running.run(self.spec, self.values(), backends=self._instant())
+        finally:
+            self._took_s, self._status.value = time.monotonic() - began, ""
 
     def _warm_up(self) -> None:
         """Run what is live for the first time, in the background."""

@@ -208,6 +208,14 @@ def test_parts_of_parts_are_linked_once(tmp_path, monkeypatch):
     assert row[0] == 4.0
 
 
+def test_all_that_is_compiled_alike_has_the_same_flags():
+    lean, counted = jit._Flags(), jit._Flags()
+    counted.nrt = True
+    assert lean.copy() is jit._Flags().copy()
+    assert counted.copy() is counted.copy() is not lean.copy()
+    assert counted.copy().nrt
+
+
 def test_a_part_comes_behind_all_that_call_it():
     """In whatever order callers are met: otherwise what calls it last would be left without it."""
 

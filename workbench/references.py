@@ -12,6 +12,7 @@ from numba.core import cgutils, types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
+from numba.np.numpy_support import as_dtype
 
 _WORD = ir.IntType(64)
 _WORDS_BEFORE_SHAPE = 2
@@ -112,7 +113,7 @@ def _field(context, builder, kind, address, name):
         number = word(0)
         return number if isinstance(member, types.Integer) else builder.inttoptr(number, cgutils.voidptr_t)
     # Fields in the order of numba's model of arrays; what owns the memory is not counted while a kernel runs.
-    parts = {"itemsize": _WORD(context.get_abi_sizeof(context.get_data_type(member.dtype))), "nitems": word(1)}
+    parts = {"itemsize": _WORD(as_dtype(member.dtype).itemsize), "nitems": word(1)}
     shape, strides = (
         [word(_WORDS_BEFORE_SHAPE + k * member.ndim + axis) for axis in range(member.ndim)] for k in range(2)
     )

@@ -31,6 +31,7 @@ from workbench.serving.kernels.layout import (
     STEP_S,
     STORED,
 )
+from workbench.serving.kernels.roles_events import first_boundary
 from workbench.serving.kernels.roles_layout import (
     END_S,
     ENDED,
@@ -85,17 +86,7 @@ def watch_helped(state, scaled, router, links, to_s):
             if scaled.models[state.instances[j, MODEL], LIVE] > 0:
                 state.instances[j, HOLDS] = 1
     while True:
-        first_s, second_s, j, ends = np.inf, np.inf, np.int64(-1), False
-        for i in range(state.instances.shape[0]):
-            one, boundary_s = state.instances[i], state.reals[i, BOUNDARY]
-            if one[HOLDS] == 0:
-                continue
-            matters = one[GOING] == 1 and one[STEP_FINISHES] > 0
-            if boundary_s < first_s:
-                first_s, second_s, j, ends = boundary_s, first_s, i, matters
-            else:
-                second_s = min(second_s, boundary_s)
-                ends |= matters and boundary_s == first_s
+        first_s, second_s, j, ends = first_boundary(state)
         if not first_s < to_s:
             return 0, to_s
         if ends:

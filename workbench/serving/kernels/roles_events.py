@@ -140,17 +140,7 @@ def watch(state, to_s):
     0, or which log is too short; and the instant.
     """
     while True:
-        first_s, second_s, j, ends = np.inf, np.inf, np.int64(-1), False
-        for i in range(state.instances.shape[0]):
-            one, boundary_s = state.instances[i], state.reals[i, BOUNDARY]
-            if one[HOLDS] == 0:
-                continue
-            matters = one[GOING] == 1 and one[STEP_FINISHES] == 1
-            if boundary_s < first_s:
-                first_s, second_s, j, ends = boundary_s, first_s, i, matters
-            else:
-                second_s = min(second_s, boundary_s)
-                ends |= matters and boundary_s == first_s
+        first_s, second_s, j, ends = first_boundary(state)
         if not first_s < to_s:
             return 0, to_s
         if ends:
@@ -158,6 +148,24 @@ def watch(state, to_s):
         stop = advance(state, j, max(min(second_s, to_s), np.nextafter(first_s, np.inf)))
         if stop != 0:
             return stop, first_s
+
+
+@inner_kernel
+def first_boundary(state):
+    """The first boundary of those that hold, the next one, whose the first is, and whether a step ends then that others
+    wait for."""
+    first_s, second_s, j, ends = np.inf, np.inf, np.int64(-1), False
+    for i in range(state.instances.shape[0]):
+        one, boundary_s = state.instances[i], state.reals[i, BOUNDARY]
+        if one[HOLDS] == 0:
+            continue
+        matters = one[GOING] == 1 and one[STEP_FINISHES] > 0
+        if boundary_s < first_s:
+            first_s, second_s, j, ends = boundary_s, first_s, np.int64(i), matters
+        else:
+            second_s = min(second_s, boundary_s)
+            ends |= matters and boundary_s == first_s
+    return first_s, second_s, j, ends
 
 
 @inner_kernel

@@ -206,7 +206,7 @@ def _has_holder(scaled, m, h):
 @inner_kernel
 def _choose_senders(scaled, router, links, m, now_s):
     """List who may send to a group, best first: those that the fewest operations read, else hosts. How many."""
-    chosen, n, spare, count = scaled.lists[CHOSEN], scaled.rows.shape[0], False, 0
+    chosen, n, spare, count = scaled.lists[CHOSEN], scaled.rows.shape[0], False, np.int64(0)
     if scaled.models[m, DECODE_FIRST] == 1:
         for j in range(n):
             spare |= _holds(scaled, j, m) and scaled.rows[j, ROLE_OF] != PREFILLS

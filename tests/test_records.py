@@ -11,7 +11,7 @@ from workbench.errors import InputError
 from workbench.executor.ceilings import Ceilings
 from workbench.executor.faults import Flip, Kill, Stop, Swap
 from workbench.executor.scale import Scale
-from workbench.records import Asked, AtLeastOne, Positive, Quantity, not_negative, positive, shown, whole
+from workbench.records import Asked, AtLeastOne, Positive, Quantity, not_negative, positive, shown, takes_records, whole
 from workbench.transfer.model import Hockney, LogGP, Network, Resource
 from workbench.transfer.simulated import Background, Death
 from workbench.workloads import Limits, Poisson
@@ -132,6 +132,24 @@ def test_whole_numbers():
     assert whole(2**63 - 1, "n") == 2**63 - 1
     with pytest.raises(InputError, match="of 0 or more"):
         whole(2**63, "n")
+
+
+@takes_records
+def doubled(speed: Quantity, least: Quantity | None = None, times: int = 2) -> float:
+    return max(float(speed) * times, float(least or 0))
+
+
+def test_a_function_that_takes_records_refuses_other_things():
+    speed = Quantity(value=2.5, unit="m/s", status="user", source="a test")
+    assert doubled(speed) == doubled(speed, None, 2) == doubled(least=speed, speed=speed) == 5.0
+    assert doubled.__name__ == "doubled"
+    for wrong in (2.5, None, "fast"):
+        with pytest.raises(InputError, match=r"field 'speed': is .*; give an object of type Quantity\.$"):
+            doubled(wrong)
+    with pytest.raises(InputError, match="field 'least'"):
+        doubled(speed, least=3)
+    with pytest.raises(TypeError, match="positional"):
+        doubled(speed, None, 2, 3)
 
 
 def test_what_is_shown_stays_on_one_short_line():

@@ -1,12 +1,15 @@
 """The base of all records, numbers that remember where they come from, and checks of what users give."""
 
 import difflib
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +18,8 @@ from workbench.errors import InputError
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 LARGEST = 2**63 - 1
+P = ParamSpec("P")
+T = TypeVar("T")
 AtLeastOne = Annotated[int, Field(ge=1, le=LARGEST)]
 ZeroOrMore = Annotated[int, Field(ge=0, le=LARGEST)]
 
@@ -149,6 +154,42 @@ def _number(value: Any, name: str, right: Callable[[float], bool], remedy: str) 
     if not (math.isfinite(number) and right(number)):
         raise InputError(f"is {shown(value)}", remedy, field=name)
     return number
+
+
+def of_type(value: Any, kind: type[T], name: str) -> T:
+    """An object that a user gave, if it is of this type; else an `InputError` that names it."""
+    if not isinstance(value, kind):
+        raise InputError(f"is {shown(value)}", f"give an object of type {kind.__name__}", field=name)
+    return value
+
+
+def takes_records(function: Callable[P, T]) -> Callable[P, T]:
+    """The same function, but an argument that is not the record its annotation names is an `InputError`.
+
+    Records are pydantic models and named tuples; None passes where the annotation allows it.
+    """
+    signature = inspect.signature(function)
+    names, kinds = list(signature.parameters), {}
+    for name, parameter in signature.parameters.items():
+        asked = parameter.annotation
+        options = get_args(asked) if isinstance(asked, UnionType) else (asked,)
+        records = [kind for kind in options if _is_record(kind)]
+        if records and all(kind is type(None) for kind in options if kind not in records):
+            kinds[name] = (records[0], len(options) > 1)
+
+    @functools.wraps(function)
+    def checked(*unnamed: P.args, **given: P.kwargs) -> T:
+        for name, value in (*zip(names, unnamed, strict=False), *given.items()):
+            kind, optional = kinds.get(name, (object, False))
+            if not (optional and value is None):
+                of_type(value, kind, name)
+        return function(*unnamed, **given)
+
+    return checked
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and (issubclass(kind, BaseModel) or hasattr(kind, "_fields"))
 
 
 def given_path(value: str | Path, name: str) -> Path:

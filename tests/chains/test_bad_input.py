@@ -1,10 +1,14 @@
 """Input that makes no sense: one sentence that names the field, never a traceback, a hang or a wrong number."""
 
+import inspect
+
 import chain_cases as cases
 import numpy as np
+import polars as pl
 import pytest
 
 from workbench import chains, profiles
+from workbench.chains import simulated
 from workbench.errors import InputError, UserError, WorkbenchError
 from workbench.queueing import Exponential
 
@@ -91,6 +95,65 @@ def test_what_is_no_chain_no_policy_and_no_orchestrator(bad):
         assert "\n" not in str(caught.value)
     with pytest.raises(UserError, match="orchestrator"):
         chains.round_trips(SITES, 5, np.random.default_rng(0), bad)
+
+
+ONE_REQUEST = pl.DataFrame({"arrival_s": [0.0], "prompt_tokens": [9.0], "output_tokens": [2.0]})
+RANDOM = np.random.default_rng(0)
+PLACED = MADE.placement
+ROUTED = chains.petals(FIVE, np.full(5, 0.1), RULES, np.arange(5))
+CHANGING = chains.plan([-np.inf], [MADE], 1e9)
+CALLS = {
+    "after_warm_up": (chains.dispatch_path(JOBS, SERVED),), "all_chains": (FIVE, PLACED),
+    "allocate": (FIVE, PLACED), "best_groups": (FIVE, 1, 0.1), "block_of": (profiles.model("llama-2-7b"),),
+    "bprr": (FIVE, 0.1), "chains_of": (MADE, TIMES, np.ones(3)), "compose": (FIVE, 1), "count_chains": (FIVE, PLACED),
+    "dispatch_path": (JOBS, SERVED), "fewest_chains": (FIVE, 1, 0.1), "fewest_job_servers": (MADE, 0.1),
+    "fleet_of": ([GPU] * 5, 3, BLOCK, TIMES, np.ones(3)), "free_slots": (FIVE, PLACED),
+    "greedy_job_servers": (MADE, 0.1), "jobs_of_requests": (ONE_REQUEST,),
+    "missing_blocks": (PLACED, PLACED), "petals": (FIVE, np.full(5, 0.1), RULES, np.arange(5)), "place": (FIVE, 1),
+    "plan_windows": (chains.Windows(FIVE, [1]), [0.1], 1.0), "random_orders": (FIVE, 1, 0.1, 2, RANDOM),
+    "reserve": (FIVE, 1), "round_trips": (SITES, 5, RANDOM), "routed_path": (JOBS, ROUTED),
+    "servers_of": (profiles.cluster("server-chains-simulation"),),
+    "sites_of": (profiles.cluster("server-chains-simulation"),), "switching_path": (JOBS, CHANGING),
+    "token_times": ([GPU], [0.1], BLOCK, chains.OVERHEADS), "tune": (FIVE, 0.1), "whole_models": (FIVE,),
+    "with_work": (ROUTED, np.ones((5, 1)), np.ones((5, 1)), np.ones(1)),
+    "simulate_dispatch": (JOBS, SERVED), "simulate_routed": (JOBS, ROUTED),
+    "simulate_steps": (JOBS, SERVED, TIMES), "simulate_switching": (JOBS, CHANGING),
+}  # fmt: skip
+"""Each function that takes a record, and arguments of a call."""
+WITHOUT = {"draw_jobs", "plan", "dispatcher", "in_fractions"}
+"""Take lists, functions or distributions, which are refused elsewhere."""
+
+
+def records_of(function):
+    """Places of the arguments that are objects of one type, and the names of these and of their types."""
+    for place, one in enumerate(inspect.signature(function).parameters.values()):
+        written = str(one.annotation if not isinstance(one.annotation, type) else one.annotation.__qualname__)
+        whole_name = written.removesuffix(" | None")
+        kind = whole_name.split(".")[-1]
+        if kind[:1].isupper() and kind.isalnum() and " " not in whole_name:
+            yield place, one.name, kind, one.default is None
+
+
+def test_every_function_that_takes_records_refuses_what_is_none():
+    tried = set()
+    for room in (chains, simulated):
+        for name, function in inspect.getmembers(room, inspect.isfunction):
+            if name in WITHOUT or not (records := list(records_of(function))):
+                continue
+            tried.add(name)
+            given = CALLS[name]
+            if name != "simulate_steps":  # wants requests with tokens
+                function(*given)
+            for place, argument, kind, optional in records:
+                for bad in (3, "x", object(), [FIVE], *(() if optional else (None,))):
+                    with pytest.raises(
+                        InputError, match=f"^field '{argument}': is .*; give an object of type {kind}.$"
+                    ):
+                        function(*given[:place], bad, *given[place + 1 :])
+                    named = dict(zip(inspect.signature(function).parameters, given, strict=False)) | {argument: bad}
+                    with pytest.raises(InputError, match=f"give an object of type {kind}"):
+                        function(**named)
+    assert tried == set(CALLS)
 
 
 @pytest.mark.parametrize("rate", [1e-320, 1e-12, 1e-3])

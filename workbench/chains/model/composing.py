@@ -11,7 +11,7 @@ from workbench.chains.policy.allocation import gca
 from workbench.chains.policy.placement import blocks_that_fit, gbp_cr
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import not_negative, positive
-from workbench.records import whole
+from workbench.records import takes_records, whole
 
 
 class Placement(NamedTuple):
@@ -98,6 +98,7 @@ class Composition(NamedTuple):
         return pl.DataFrame(rows, schema={**columns, "rate_per_s": pl.Float64}, orient="row")
 
 
+@takes_records
 def reserve(fleet: Fleet, reserved: int) -> np.ndarray:
     """How many blocks does each server host when room for `reserved` jobs is kept on each block (m_j(c))? int64[J]."""
     jobs = whole(reserved, "reserved", 1)
@@ -107,6 +108,7 @@ def reserve(fleet: Fleet, reserved: int) -> np.ndarray:
     return blocks
 
 
+@takes_records
 def place(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Placement:
     """Where does each server's range of blocks lie (GBP-CR, Algorithm 1 of arXiv 2604.14993)?
 
@@ -129,6 +131,7 @@ def place(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Placemen
     return Placement(first, np.where(first < 0, 0, blocks), group, groups, rate, enough)
 
 
+@takes_records
 def allocate(fleet: Fleet, placement: Placement, reserved: int = 0) -> Composition:
     """Which chains run through a placement, and how many jobs may each hold (GCA, Algorithm 2)?
 
@@ -162,6 +165,7 @@ def allocate(fleet: Fleet, placement: Placement, reserved: int = 0) -> Compositi
     return Composition(fleet, reserved, placement, slots, chains, left)
 
 
+@takes_records
 def free_slots(fleet: Fleet, placement: Placement) -> np.ndarray:
     """How many cache slots does each server have beside its weights? int64[J], one a job and block."""
     blocks, first = placement.blocks, placement.first
@@ -177,6 +181,7 @@ def free_slots(fleet: Fleet, placement: Placement) -> np.ndarray:
     return np.where(blocks > 0, room // fleet.cache_bytes, 0)
 
 
+@takes_records
 def compose(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Composition:
     """How do these servers form chains when c jobs are reserved for: GBP-CR, then GCA?
 
@@ -191,6 +196,7 @@ def compose(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Compos
     return allocate(fleet, place(fleet, reserved, needed_per_s), reserved)
 
 
+@takes_records
 def whole_models(fleet: Fleet) -> Composition:
     """Chains of one server each: every server that can hold all blocks and a job does ("JFFC only")."""
     blocks = np.where(fleet.memory_bytes > fleet.block_bytes * fleet.layers, fleet.layers, 0)

@@ -14,7 +14,7 @@ from workbench.chains.model.fleet import Fleet, whole_bytes
 from workbench.errors import InputError
 from workbench.profiles import Accelerator, Cluster, Model
 from workbench.queueing.checking import not_negative, vector
-from workbench.records import shown
+from workbench.records import shown, takes_records
 
 CACHED_TOKENS = 2048
 """Longest sequence for which a job's cache is sized."""
@@ -53,6 +53,7 @@ class Overheads(NamedTuple):
 OVERHEADS = Overheads()
 
 
+@takes_records
 def block_of(model: Model) -> Block:
     """What one block takes: weights and FLOP as the paper or its authors' scripts give them, else from the shape.
 
@@ -85,6 +86,7 @@ def _known(accelerators) -> None:
         )
 
 
+@takes_records
 def token_times(
     accelerators: Sequence[Accelerator], round_trip_s, block: Block, overheads: Overheads = OVERHEADS
 ) -> TokenTimes:
@@ -114,6 +116,7 @@ def token_times(
     )
 
 
+@takes_records
 def fleet_of(accelerators: Sequence[Accelerator], layers: int, block: Block, times: TokenTimes, usual) -> Fleet:
     """The servers as placement sees them: memory, and mean seconds of a job.
 
@@ -139,6 +142,7 @@ def fleet_of(accelerators: Sequence[Accelerator], layers: int, block: Block, tim
     )
 
 
+@takes_records
 def servers_of(cluster: Cluster) -> tuple[list[Accelerator], np.ndarray | None]:
     """The accelerator of every server of a cluster, and their round trips; None where a group states none."""
     kinds, trips = [], []

@@ -9,6 +9,7 @@ from workbench.chains.model.hardware import work_of
 from workbench.errors import InputError
 from workbench.queueing import Distribution, draw_customers
 from workbench.queueing.checking import MOST_CUSTOMERS, levels, vector
+from workbench.records import of_type
 from workbench.workloads.generators.streams import Seed, stream
 
 
@@ -53,6 +54,7 @@ def jobs_of_requests(requests: pl.DataFrame, seed: Seed = 0) -> JobList:
         requests: `arrival_s, prompt_tokens, output_tokens`, as `trace.requests` has them.
         seed: of the numbers that break ties.
     """
+    of_type(requests, pl.DataFrame, "requests")
     for name in ("arrival_s", "prompt_tokens", "output_tokens"):
         if name not in requests.columns:
             raise InputError("is no column of the requests", "give a request table, such as trace.requests", field=name)

@@ -18,7 +18,7 @@ from workbench.chains.model.tuning import to_try
 from workbench.errors import InputError
 from workbench.queueing import Path
 from workbench.queueing.checking import not_negative, positive, vector
-from workbench.records import shown
+from workbench.records import of_type, shown, takes_records
 
 
 class Plan(NamedTuple):
@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     loaded_bytes: np.ndarray
 
 
+@takes_records
 def missing_blocks(before: Placement, after: Placement) -> np.ndarray:
     """How many blocks must each server load to get from one placement to another? int64[J]."""
     kept = np.minimum(before.first + before.blocks, after.first + after.blocks) - np.maximum(before.first, after.first)
@@ -97,6 +98,7 @@ def plan_windows(
         not_negative(cost, "cost"),
         positive(bytes_per_s, "bytes_per_s"),
     )
+    of_type(windows, Windows, "windows")
     chosen: list[tuple[float, int]] = []
     for number, rate in enumerate(vector(rates_per_s, "rates_per_s").tolist()):
         before = chosen[-1][1] if chosen else None
@@ -171,6 +173,7 @@ def laid_out(planned: Plan) -> tuple[list[Served], Epochs]:
     )
 
 
+@takes_records
 def switching_path(jobs: JobList, planned: Plan) -> Path:
     """What happens to each job when chains are formed anew at each switch, and none is interrupted?
 

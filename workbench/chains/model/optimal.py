@@ -11,7 +11,7 @@ from workbench.chains.model.composing import Chain, Composition, Placement, free
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import not_negative, positive
-from workbench.records import shown, whole
+from workbench.records import shown, takes_records, whole
 
 MOST_SERVERS = 12
 """Servers whose groupings are still counted in a second: three to the power of them."""
@@ -36,6 +36,7 @@ class Allocation(NamedTuple):
     rate_per_s: float
 
 
+@takes_records
 def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | None:
     """How few disjoint chains reach a rate, over all groupings of the servers (problem (7) of arXiv 2604.14993)?
 
@@ -48,6 +49,7 @@ def fewest_chains(fleet: Fleet, reserved: int, needed_per_s: float) -> int | Non
     return None if groups is None else len(groups)
 
 
+@takes_records
 def best_groups(fleet: Fleet, reserved: int, needed_per_s: float) -> tuple[tuple[int, ...], ...] | None:
     """Which grouping of the servers into the fewest disjoint chains that reach a rate serves most?
 
@@ -95,6 +97,7 @@ def _cut(best: list[np.ndarray], rate: np.ndarray) -> list[int]:
     return [*groups, left]
 
 
+@takes_records
 def all_chains(fleet: Fleet, placement: Placement, most: int = MOST_CHAINS) -> tuple[Chain, ...]:
     """Every chain that runs through a placement, in order of rising seconds, each with the capacity it has alone.
 
@@ -123,6 +126,7 @@ def all_chains(fleet: Fleet, placement: Placement, most: int = MOST_CHAINS) -> t
     return tuple(sorted(found, key=lambda chain: chain.service_s))
 
 
+@takes_records
 def count_chains(fleet: Fleet, placement: Placement) -> int:
     """How many chains run through a placement? As many as `all_chains` names, counted block by block."""
     slots = free_slots(fleet, placement)
@@ -142,6 +146,7 @@ def service_s(fleet: Fleet, servers: tuple[int, ...], blocks: tuple[int, ...]) -
     )
 
 
+@takes_records
 def fewest_job_servers(
     composition: Composition, needed_per_s: float, chains: tuple[Chain, ...] | None = None
 ) -> Allocation | None:
@@ -193,6 +198,7 @@ def _alone(composition: Composition, chain: Chain) -> int:
     return min(int(composition.slots[s]) // w for s, w in zip(chain.servers, chain.blocks, strict=True))
 
 
+@takes_records
 def greedy_job_servers(composition: Composition, needed_per_s: float) -> int | None:
     """How many jobs must GCA's chains hold, fastest first, to reach a rate? None where all together do not."""
     needed, rate, jobs = not_negative(needed_per_s, "needed_per_s"), 0.0, 0

@@ -12,8 +12,10 @@ from workbench.chains.policy import Dispatch, dispatcher, policy_number
 from workbench.errors import InputError, UserError
 from workbench.queueing import Path
 from workbench.queueing.checking import share
+from workbench.records import takes_records
 
 
+@takes_records
 def dispatch_path(
     jobs: JobList, chains: Served, policy: Dispatch | Callable = "jffc", *, contention: bool = False
 ) -> Path:
@@ -72,6 +74,7 @@ def check_end(ended: int) -> None:
         )
 
 
+@takes_records
 def after_warm_up(path: Path, warm_up: float = 0.1) -> Path:
     """The path of the jobs that arrive after a first share of the time."""
     begin = np.quantile(path.arrival_s[[0, -1]], share(warm_up, "warm_up"))

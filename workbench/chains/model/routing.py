@@ -16,6 +16,7 @@ from workbench.chains.policy.routing import LEAST_WAIT, SHORTEST
 from workbench.errors import InputError, UnknownName, UserError
 from workbench.queueing import Path
 from workbench.queueing.checking import not_negative, positive, vector
+from workbench.records import takes_records
 
 Window = Literal["sorted", "summed"]
 WINDOWS: dict[Window, int] = {"sorted": SORTED, "summed": SUMMED}
@@ -72,6 +73,7 @@ class PetalsRules(NamedTuple):
     output_tokens: float = 20.0
 
 
+@takes_records
 def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
     """How does PETALS place blocks as servers join one by one, and how does it route?
 
@@ -125,6 +127,7 @@ def _tokens_out(value: float) -> float:
     return tokens
 
 
+@takes_records
 def bprr(fleet: Fleet, arrival_rate_per_s: float, output_tokens: float = 20.0) -> Routed:
     """How does BPRR place blocks (CG-BP) and route (WS-RR; arXiv 2512.21884)?
 
@@ -192,6 +195,7 @@ def _one_each(values, name: str, fleet: Fleet) -> np.ndarray:
     return array
 
 
+@takes_records
 def with_work(system: Routed, communication_s: np.ndarray, compute_s: np.ndarray, usual) -> Routed:
     """The same system for jobs of tokens: seconds for each unit of work, and the work of the mean job."""
     servers = system.servers._replace(
@@ -200,6 +204,7 @@ def with_work(system: Routed, communication_s: np.ndarray, compute_s: np.ndarray
     return system._replace(servers=servers)
 
 
+@takes_records
 def routed_path(jobs: JobList, system: Routed, *, contention: bool = False) -> Path:
     """What happens to each job when clients route by themselves?
 

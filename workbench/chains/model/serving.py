@@ -9,6 +9,7 @@ from workbench.chains.model.hardware import TokenTimes
 from workbench.chains.model.ordering import ordered
 from workbench.errors import InputError
 from workbench.queueing.checking import vector
+from workbench.records import takes_records
 
 
 class Served(NamedTuple):
@@ -58,6 +59,7 @@ def chains_with(rates_per_s, slots) -> Served:
     )
 
 
+@takes_records
 def chains_of(composition: Composition, times: TokenTimes | None = None, usual=None) -> Served:
     """The chains of a composition.
 

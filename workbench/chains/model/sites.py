@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.errors import InputError, UnknownName
 from workbench.profiles import Cluster
-from workbench.records import whole
+from workbench.records import of_type, takes_records, whole
 
 Orchestrator = Literal["best-connected", "random"]
 ORCHESTRATORS: tuple[Orchestrator, ...] = ("best-connected", "random")
@@ -51,6 +51,7 @@ class Sites(NamedTuple):
         return (self.centre_s - self.weight * (self.smallest_s + self.median_s)) / self.s_per_km
 
 
+@takes_records
 def sites_of(cluster: Cluster) -> Sites:
     """The statistics that a cluster's profile states under `ripe-atlas`."""
 
@@ -66,6 +67,7 @@ def sites_of(cluster: Cluster) -> Sites:
     )
 
 
+@takes_records
 def round_trips(
     sites: Sites, servers: int, rng: np.random.Generator, orchestrator: Orchestrator = "best-connected"
 ) -> np.ndarray:
@@ -82,6 +84,7 @@ def round_trips(
     count = whole(servers, "servers", 1, sites.anchors - 1)
     if not isinstance(orchestrator, str) or orchestrator not in ORCHESTRATORS:
         raise UnknownName("orchestrator", orchestrator, ORCHESTRATORS)
+    of_type(rng, np.random.Generator, "rng")
     span_s = sites.largest_s - sites.smallest_s
     share = (sites.median_s - sites.smallest_s) / span_s
     if not 0 < share < 0.5 or sites.median_km <= 0:

@@ -11,7 +11,7 @@ from workbench.chains.model.composing import compose, needed_rate, place
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import MOST_SERVERS, positive
-from workbench.records import shown, whole
+from workbench.records import shown, takes_records, whole
 
 RULES = {"surrogate": "surrogate_s", "lower bound": "lower_s", "upper bound": "upper_s"}
 """What c can be chosen by, and the column that holds it."""
@@ -33,6 +33,7 @@ class Tuning(NamedTuple):
     best: dict[str, int | None]
 
 
+@takes_records
 def tune(
     fleet: Fleet,
     arrival_rate_per_s: float,

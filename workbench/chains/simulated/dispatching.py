@@ -11,6 +11,7 @@ from workbench.chains.policy import Dispatch
 from workbench.chains.simulated.sharing import Shared, summed
 from workbench.queueing import Path
 from workbench.queueing.simulated.clock import Clock
+from workbench.records import takes_records
 
 
 class _Service:
@@ -44,6 +45,7 @@ class _Service:
         self.desk.leave(k)
 
 
+@takes_records
 def simulate_dispatch(
     jobs: JobList, chains: Served, policy: Dispatch | Callable = "jffc", *, contention: bool = False
 ) -> Path:

@@ -10,6 +10,7 @@ from workbench.chains.simulated.sharing import Shared, sum_in_order, summed
 from workbench.errors import UserError
 from workbench.queueing import Path
 from workbench.queueing.simulated.clock import Clock
+from workbench.records import takes_records
 
 
 class _Request:
@@ -107,6 +108,7 @@ class _Network:
         return sum_in_order(0.0, parts)
 
 
+@takes_records
 def simulate_routed(jobs: JobList, system: Routed, *, contention: bool = False) -> Path:
     """The path of `routed_path`, by simulation."""
     arrival, work = checked_jobs(jobs, system)

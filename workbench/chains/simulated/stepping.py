@@ -15,6 +15,7 @@ from workbench.chains.policy import Dispatch
 from workbench.errors import InputError
 from workbench.queueing import Path
 from workbench.queueing.simulated.clock import Clock
+from workbench.records import takes_records
 
 
 class _Server:
@@ -47,6 +48,7 @@ class _Server:
         self.busy = False
 
 
+@takes_records
 def simulate_steps(
     jobs: JobList, chains: Served, times: TokenTimes, policy: Dispatch | Callable = "jffc", *, batched: bool = False
 ) -> Path:

@@ -9,6 +9,7 @@ from workbench.chains.model.online import Plan, laid_out
 from workbench.chains.simulated.sharing import summed
 from workbench.queueing import Path
 from workbench.queueing.simulated.clock import Clock
+from workbench.records import takes_records
 
 
 class _Chain:
@@ -93,6 +94,7 @@ class _Sets:
         self.hand_out()
 
 
+@takes_records
 def simulate_switching(jobs: JobList, planned: Plan) -> Path:
     """The path of `switching_path`, by simulation."""
     clock = Clock()

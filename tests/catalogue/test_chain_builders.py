@@ -61,7 +61,8 @@ def test_too_little_memory_is_said_in_a_sentence():
     none = BUILDER.run(fast_gb=2.0, slow_gb=2.0)
     assert none.sentence.startswith("No server hosts a block: the largest has 2 GB, and a block takes 1.32 GB beside 7")
     few = BUILDER.run(reserved=40)
-    assert "host 48 blocks of the 70" in few.sentence
+    assert "these 12 servers host 48 of the 70 blocks" in few.sentence
+    assert "the server hosts 18 of the 70 blocks" in BUILDER.run(fast=1, slow=0).sentence  # 40 / 2.142
     for run in (none, few):
         assert len(run.tables["chains"]) == len(run.tables["links"]) == 0
         assert run.figure().data

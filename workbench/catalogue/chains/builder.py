@@ -23,6 +23,7 @@ MOST_SERVERS = 40
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
     row, c = tables["sums"].row(0, named=True), parameters["reserved"]
     jobs = f"{c} job{'s' if c > 1 else ''}"
+    all_of_them = "the server hosts" if row["servers"] == 1 else f"these {row['servers']} servers host"
     if not row["hosted"]:
         return (
             f"No server hosts a block: the largest has {row['largest_gb']:.4g} GB, and a block takes "
@@ -31,8 +32,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         )
     if not row["chains"]:
         return (
-            f"With room for {jobs} on each block these {row['servers']} servers host {row['hosted']} blocks of the "
-            f"{row['layers']} that a job needs; add servers or memory, or reserve for fewer."
+            f"With room for {jobs} on each block {all_of_them} {row['hosted']} of the {row['layers']} blocks that a "
+            "job needs; add servers or memory, or reserve for fewer."
         )
     shown = tables["chains"].filter(pl.col("algorithm") == "GCA")
     groups = tables["chains"].filter(pl.col("algorithm") == "GBP-CR")
@@ -43,10 +44,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     )
     if not len(shown):
         return f"{text}No round of GCA is shown yet."
-    return (
-        f"{text}The first {len(shown)} of GCA's rounds ({row['chains']} in all) serve "
-        f"{shown['rate_per_s'].sum():.3g} jobs/s."
-    )
+    return f"{text}GCA's rounds shown ({len(shown)} of {row['chains']}) serve {shown['rate_per_s'].sum():.3g} jobs/s."
 
 
 @experiment(

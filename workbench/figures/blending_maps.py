@@ -55,7 +55,7 @@ def four_sources(outcome: Outcome, _: str | None = None) -> Canvas:
     made.add(
         bar(
             names, gain, name="ours", marker={"color": Palette(SYSTEMS).colour(BLEND)},
-            text=[f"{value:.2f}" for value in gain], textposition="outside", cliponaxis=False,
+            text=[f"{value:.2f}" for value in gain], textposition="inside", insidetextanchor="middle",
         ),
         scatter(
             names, table["printed"].to_list(), mode="markers", name="mean of the printed cells",

@@ -37,7 +37,7 @@ def test_it_is_stored_without_output_and_thin(path):
             continue
         assert not cell.outputs, "stored output; run nbstripout"
         assert cell.execution_count is None
-        assert max(len(line) for line in cell.source.splitlines()) <= 90, "wider than a cell at 900 pixels"
+        assert max(len(line) for line in cell.source.splitlines()) <= 58, "wider than a cell at 900 pixels"
         if "student" not in cell.metadata.get("tags", ()):
             kinds = {type(node) for node in ast.walk(ast.parse(cell.source))}
             assert not kinds & {ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef}, "move the code into the package"

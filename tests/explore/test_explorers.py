@@ -19,7 +19,7 @@ from workbench.figures.base import BUTTONS
 from workbench.figures.text import escape
 
 IDS = list(spec.all_specs())
-LONG_S = 5.0
+LONG_S = 2.0
 """Seconds of a run beyond which its button is not pressed here; the catalogue's tests make a quick one."""
 
 

@@ -75,6 +75,20 @@ def test_every_logarithmic_axis_states_its_ticks(id):
             assert math.isclose(value_of_tick(text), place, rel_tol=1e-5)
 
 
+@pytest.mark.parametrize("id", IDS)
+def test_only_axes_of_categories_show_texts_that_look_like_numbers(id):
+    """Plotly tells an axis by its data once they change: texts are categories, and numbers are not."""
+    made = sketch(alone(id, spec.find(id).backends[0]))
+    for trace in made["data"]:
+        for letter in "xy":
+            axis = made["layout"].get(f"{letter}axis{trace.get(f'{letter}axis', letter)[1:]}", {})
+            values = [value for value in trace.get(letter) or () if value is not None]
+            if axis.get("type") == "category":
+                assert all(isinstance(value, str) for value in values)
+            else:
+                assert not any(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", str(v)) for v in values if isinstance(v, str))
+
+
 ALONE = [
     (id, name)
     for id in IDS

@@ -10,6 +10,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = {
     "schedule": ["import workbench as wb", "wb.experiment('theory/schedule').explore()"],
     "blocks": ["import workbench as wb", "wb.experiment('lambdascale/block-count').explore()"],
+    "bars": ["import workbench as wb", "wb.experiment('blitzscale/redundancy').explore()"],
     "browse": ["import workbench as wb", "wb.browse('lambdascale')"],
     "broken": ["1 / 0"],
 }
@@ -40,10 +41,18 @@ def browser():
         opened.close()
 
 
+@pytest.fixture(scope="session")
+def visitor(browser):
+    """Whoever opens the pages of JupyterLab: the browser keeps their scripts, and loads them once."""
+    with browser.new_context() as context:
+        yield context
+
+
 @pytest.fixture
-def page(browser, base):
+def page(visitor, base):
     """A page whose `problems` lists console errors and requests that leave this machine."""
-    opened = browser.new_page(viewport={"width": 1280, "height": 1100})
+    opened = visitor.new_page()
+    opened.set_viewport_size({"width": 1280, "height": 1100})
     opened.set_default_timeout(60_000)  # other tests run beside
     opened.problems = []
     opened.on("console", lambda line: opened.problems.append(line.text) if line.type == "error" else None)

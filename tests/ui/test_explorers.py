@@ -37,6 +37,17 @@ def test_a_slider_moves_the_drawing(page, base, tmp_path):
     assert page.problems == []
 
 
+def test_texts_below_bars_stay_texts_when_bars_move(page, base):
+    """Plotly forgets the type of an axis whose data change: "0", "+1" and "not enough" became a scale of numbers."""
+    ld.open_notebook(page, base, "bars.ipynb")
+    assert ld.run_all(page) == []
+    first = ld.figure(page)
+    ld.press(ld.slider(page, "Hosts that fail at the same time"), "ArrowRight")
+    ld.wait_redrawn(page, first)
+    assert page.evaluate("() => document.querySelector('.js-plotly-plot')._fullLayout.xaxis.type") == "category"
+    assert page.problems == []
+
+
 @pytest.mark.parametrize("busy", [LATE, GIVEN_UP])
 def test_on_a_busy_machine_too_a_slider_moves_the_drawing(busy, page, base):
     """anywidget hands nothing to a widget that has not begun after two seconds: its figure never moved again."""

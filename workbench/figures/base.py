@@ -50,6 +50,7 @@ TEMPLATE = {
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK, "size": 13},
         "colorway": COLOURS,
+        "autotypenumbers": "strict",  # plotly forgets an axis's type when x or y change; texts such as "0.5" stay texts
         "margin": {"l": 60, "r": 20, "t": TITLE_ROOM, "b": AXIS_ROOM},
         "xaxis": _AXIS,
         "yaxis": _AXIS,

@@ -50,8 +50,12 @@ class Polish(anywidget.AnyWidget):
     """
 
 
-EMPTY = {"data": [], "layout": {"template": TEMPLATE}}
-"""The sketch of nothing."""
+_HIDDEN = {"visible": False}
+EMPTY = {
+    "data": [],
+    "layout": {"template": TEMPLATE, "title": {"text": ""}, "height": 200, "xaxis": _HIDDEN, "yaxis": _HIDDEN},
+}
+"""The sketch of nothing: without it, plotly draws axes from -1 to 6."""
 
 
 class _Library(w.Widget):
@@ -115,6 +119,10 @@ def follow(widget: go.FigureWidget, sketch: Mapping[str, Any], template: bool = 
     same = [old.type for old in widget.data] == [new["type"] for new in traces]
     if not template:
         del layout["template"]  # it is there from the beginning, and costly to set again
+    if bool(traces) != bool(widget.data):
+        names = {*layout, *widget.layout.to_plotly_json()}
+        axes = [name for name in names if name.startswith(("xaxis", "yaxis"))]
+        layout |= {name: {"visible": bool(traces)} | layout.get(name, {}) for name in axes}
     shapes, notes = layout.pop("shapes", ()), layout.pop("annotations", ())
     with widget.batch_update():
         widget.layout.shapes, widget.layout.annotations = shapes, notes

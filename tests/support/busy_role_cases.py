@@ -48,7 +48,7 @@ def busy_scenario(seed: int) -> Lowered:
         for p in range(places)
         for m in range(models)
         for role in (PREFILL, DECODE)
-        if rng.random() < 0.95 or p < 2
+        if rng.random() < 0.95 or p < 2 or (role, m) == (PREFILL, 0)
     ]  # fmt: skip
     failures = [(t, int(rng.integers(places)), t + 1) for t in sorted(moments(2, 20))] if seed % 3 == 0 else []
     failures = failures if len({p for _, p, _ in failures}) == len(failures) else failures[:1]

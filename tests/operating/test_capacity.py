@@ -129,9 +129,15 @@ def test_progress_tells_each_load():
         ({"precision": 0}, "precision"),
         ({"system": "blendserve"}, "not built yet"),
         ({"trace": poisson, "replications": 1}, "gives no interval"),
+        ({"backend": "simpy"}, "no setting of such runs named 'backend'"),
     ],
 )
 def test_what_has_no_answer_is_refused(options, words):
     given = {"system": SERVER, "cluster": gpus(1), "trace": poisson(1, 100), "slo": PROMISE} | SERVED | options
     with pytest.raises((UserError, InputError), match=words):
         wb.capacity(given.pop("system"), **given)
+
+
+def test_what_runs_need_is_asked_for():
+    with pytest.raises(InputError, match=r"field 'cluster': is missing; give it as for wb\.simulate"):
+        wb.capacity(SERVER, trace=poisson(1, 100), slo=PROMISE, models="llama-3-8b")

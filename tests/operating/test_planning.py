@@ -181,6 +181,10 @@ def test_azure_conversation_hour_on_two_hosts_of_eight(shared_data):
         ({"systems": ["aegaeon"]}, "is a pool of models"),
         ({"models": "falcon-180b", "cluster": gpus(1)}, "falcon-180b"),
         ({"deployments": [wb.deployment(tp=3)]}, "does not divide"),
+        ({"systems": []}, "field 'systems': is "),
+        ({"slots": 3}, "no setting of such runs named 'slots'"),
+        ({"deployment": wb.deployment()}, "no setting of such runs named 'deployment'"),
+        ({"backend": "simpy"}, "no setting of such runs named 'backend'"),  # its runs are compiled
     ],
 )
 def test_what_cannot_be_planned_is_refused(options, words):

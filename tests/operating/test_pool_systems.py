@@ -165,6 +165,8 @@ def test_choices_and_admission(trace):
     ("options", "words"),
     [
         ({"failures": [1]}, "'failures': names instances that fail, which a pool does not know; leave it out"),
+        ({"updates": [1]}, "'updates': names new weights, which a pool does not know"),
+        ({"link_failures": [1]}, "'link_failures': names links that fail, which a pool does not know"),
         ({"until_s": 5.0}, "'until_s': stops the clock"),
         ({"deployment": wb.deployment(prefill=(1, 2))}, "'deployment': bounds instances"),
         ({"deployment": wb.deployment(tp=16)}, "'cluster': has room for 1 instance of 16"),

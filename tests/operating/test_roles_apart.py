@@ -195,3 +195,61 @@ def test_a_promise_of_ones_own_is_kept():
     )  # fmt: skip
     scaling = run.served.lowered.scaling
     assert (scaling.promise_s.tolist(), scaling.waits.tolist()) == ([2, 2], [1, 1])
+
+
+@pytest.mark.parametrize("backend", ["compiled", "simpy"])
+def test_a_promise_of_no_time_at_all_is_always_broken(backend):
+    """So help is given wherever it is worth it, and the run is the one without a promise."""
+    rows, bounds = [(0.0, 600, 4)] * 12, wb.deployment(prefill=(1, 3), decode=(1, 1))
+    given = {"step": BURST, "deployment": bounds, "backend": backend}
+    none = served(wb.system("blitzscale"), *rows, slo=wb.slo(ttft_s=0, tbt_s=0.1), **given)
+    assert none.served.lowered.scaling.live.tolist() == [3, 3]
+    worth = served(wb.system("blitzscale"), *rows, **given)
+    assert worth.assists.height
+    assert none.assists.equals(worth.assists)
+    assert none.requests.equals(worth.requests)
+
+
+@pytest.mark.parametrize(("failure", "sentence"), [
+    ({"instance": 4}, "'link_failures.instance': is 4; name one of 0 to 3"),
+    ({"instance": 5, "way": "in"}, "'link_failures.instance': is 5; name one of 0 to 3"),
+    ({"host": 2}, "'link_failures.host': is 2; name one of 0 to 1"),
+])  # fmt: skip
+def test_a_link_of_nobody_cannot_fail(failure, sentence):
+    """Nor is it taken for another one's."""
+    with pytest.raises(InputError, match=sentence):
+        served(APART, (0.0, 8, 2), link_failures=[LinkFailure(time_s=0, back_s=1, **failure)])
+
+
+def test_a_refused_update_says_what_is_served():
+    with pytest.raises(InputError, match="updates name 'llama-3-8b', which no group serves; name one of 'default'"):
+        served(APART, (0.0, 8, 2), updates=[Update(time_s=1, model="llama-3-8b")])
+    with pytest.raises(InputError, match=r"'updates': is Update.*; give a list"):
+        served(APART, (0.0, 8, 2), updates=Update(time_s=1, model="default"))
+
+
+@pytest.mark.parametrize(("name", "choices", "idle"), [
+    ("allcache", {"mutate": "busy", "requeue": True}, "mutate, requeue play no part"),
+    ("distserve-full", {"mutate": "busy"}, "mutate plays no part"),
+    ("blitzscale@multicast", {"promise_s": 1.0}, "promise_s plays no part"),
+    ("blitzscale", {"live": "worth", "judged": "oldest"}, "judged plays no part"),
+    ("blitzscale", {"mutate": "draining", "judged": "oldest"}, ""),
+    ("allcache", {}, ""),
+])  # fmt: skip
+def test_choices_without_effect_are_named(name, choices, idle):
+    bounds = {"prefill": (1, 2), "decode": None, "colocated": True} if name == "allcache" else {"prefill": (1, 2)}
+    deployment = wb.deployment(**{"decode": (1, 2)} | bounds)
+    run = served(wb.system(name, **choices), (0.0, 8, 2), deployment=deployment)
+    found = [note for note in run.notes if "of what was chosen" in note.lower()]
+    assert len(found) == bool(idle)
+    assert idle in "".join(found)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "simpy"])
+def test_more_decisions_than_can_be_logged_are_refused(backend, monkeypatch):
+    """Two requests, ten days apart; the real bound would be reached after a minute."""
+    for room in ("workbench.serving.kernels.serving", "workbench.serving.simulated.fleet_log"):
+        monkeypatch.setattr(f"{room}.MOST_DECISIONS", 2000)
+    with pytest.raises(UserError, match=r"decided more than .* times, every 1 s, and the run is not over"):
+        served(APART, (0.0, 8, 2), (864_000.0, 8, 2), backend=backend)
+    assert served(APART, (0.0, 8, 2), (800.0, 8, 2), backend=backend).requests["status"].to_list() == ["done"] * 2

@@ -134,7 +134,7 @@ def test_a_scenario_says_what_is_new_and_its_timeline_when():
     run = serve(scenario, asked_)
     assert (11.5, "model a", "new version", -1.0) in run.timeline.rows()
     assert run.requests.select("weight_version", "restarts").rows() == [(0, 0)]
-    with pytest.raises(InputError, match="updates name 'b', which no group serves; name models of the groups"):
+    with pytest.raises(InputError, match="updates name 'b', which no group serves; name one of 'a'"):
         Scenario(groups=(group,), pool=Pool(hosts=1), updates=(Update(time_s=1.5, model="b"),))
     with pytest.raises(InputError, match="updates need a pool, in which instances come and go"):
         Scenario(groups=(group,), updates=(Update(time_s=1.5, model="a"),))

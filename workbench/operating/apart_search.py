@@ -7,6 +7,7 @@ import polars as pl
 
 from workbench.errors import UserError
 from workbench.operating.apart import bounds_apart
+from workbench.operating.choices import counted
 from workbench.operating.layout import instance_places
 from workbench.operating.simulating import Asked, resolved
 from workbench.operating.size_search import Search, Size, Try
@@ -67,9 +68,9 @@ class ApartSearch(Search):
         ]
         if not sizes:
             raise UserError(
-                f"{max(1, prefill.least)} instances for prompts and {max(1, decode.least)} that decode are wanted at "
-                f"least, but {self.cluster.name} has room for {places} of TP {deployment.tp}; take fewer or a larger "
-                "cluster."
+                f"{counted(max(1, prefill.least), 'instance')} for prompts and {max(1, decode.least)} that decode are "
+                f"wanted at least, but {self.cluster.name} has room for {places} of TP {deployment.tp}; take fewer or "
+                "a larger cluster."
             )
         return sorted(sizes, key=lambda size: (sum(size), size))
 
@@ -89,7 +90,7 @@ class ApartSearch(Search):
         )  # fmt: skip
 
     def _described(self, tp: int, size: Size) -> str:
-        return f"{size[0]} instances for prompts and {size[1]} that decode, of TP {tp}"
+        return f"{counted(size[0], 'instance')} for prompts and {size[1]} that decode, of TP {tp}"
 
     def _try_of(self, tp: int, size: Size, *found: float) -> Try:
         return Try(tp, sum(size), *found, *size)

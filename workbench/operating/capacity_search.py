@@ -11,7 +11,7 @@ from workbench.errors import InputError, UserError
 from workbench.operating.choices import counted, find_system, promised
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.run_handle import Run
-from workbench.operating.simulating import resolved, run_of
+from workbench.operating.simulating import handed_on, resolved, run_of
 from workbench.operating.system_record import System
 from workbench.profiles import SLO
 from workbench.queueing.statistics import batch_means, replication_seeds, student_interval
@@ -89,13 +89,15 @@ def capacity(
         precision: the search ends when the load is known to this share of itself.
         seed: of all that is drawn.
         progress: told in words how far the work is.
-        of_the_run: what else `wb.simulate` takes: cluster, models, deployment, policies, step, kv_tokens.
+        of_the_run: what else the runs take, as `wb.simulate` does: cluster, models, deployment, policies, step,
+            kv_tokens, failures, ...
 
     Raises:
         UserError: a promise that is kept at no load or at any, a trace too short for an interval.
     """
     slo = promised(slo)
     check_watching(progress)
+    handed_on(of_the_run, needed=("cluster", "models"), others=("deployment",))
     for value, name in ((attainment, "attainment"), (warm_up, "warm_up")):
         if share(value, name) == 1 or (name == "attainment" and value == 0):
             raise InputError(f"is {value}", "give a share between 0 and 1", field=name)

@@ -12,7 +12,7 @@ from workbench.operating.apart_search import ApartSearch
 from workbench.operating.choices import counted, find_system, listed, promised
 from workbench.operating.requests import Requests, request_table, told_hash_blocks
 from workbench.operating.scaling_rule import rule_of
-from workbench.operating.simulating import MODELS, models_of
+from workbench.operating.simulating import MODELS, handed_on, models_of
 from workbench.operating.size_search import BINDS, Search, Try
 from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment
@@ -79,7 +79,7 @@ def plan(
         deployments: those to try; by default every TP that divides the model and fits a host.
         seed: of random choices.
         progress: told in words how far the work is.
-        of_the_run: what else `wb.simulate` takes: policies, step, kv_tokens.
+        of_the_run: what else the runs take, as `wb.simulate` does: policies, step, kv_tokens, failures, ...
 
     Raises:
         UserError: nothing that was to be tried can hold the model, with the arithmetic; several models for a system
@@ -87,9 +87,10 @@ def plan(
     """
     cluster, slo = find_cluster(cluster), promised(slo)
     check_watching(progress)
+    handed_on(of_the_run)
     if share(attainment, "attainment") == 0:
         raise InputError(f"is {attainment}", "give a share above 0, at most 1", field="attainment")
-    if isinstance(systems, str) or not isinstance(systems, Sequence):
+    if isinstance(systems, str) or not isinstance(systems, Sequence) or not systems:
         raise InputError(f"is {shown(systems)}", "give a list of systems", field="systems")
     if deployments is not None:
         given = isinstance(deployments, Sequence) and all(isinstance(one, Deployment) for one in deployments)

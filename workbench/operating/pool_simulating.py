@@ -23,6 +23,8 @@ PROMPT_SHARE = 0.375
 PROMISED = (10.0, 0.1)
 """Seconds to the first token and between tokens that quotas aim at where no promise is given (SOSP'25 §7.1)."""
 
+EVENTS = {"failures": "instances that fail", "updates": "new weights", "link_failures": "links that fail"}
+
 
 def simulate_pool(
     system: PoolSystem,
@@ -36,14 +38,14 @@ def simulate_pool(
     backend: str,
     step: Any,
     kv_tokens: int | None,
-    failures: Sequence,
+    events: Mapping[str, Sequence],
     until_s: float,
 ) -> PooledRun:
     """How would a pool serve these requests?
 
     Parameters:
-        as for `workbench.operating.simulate`, names looked up; `models_of` tells the model behind each name of the
-            table of requests.
+        as for `workbench.operating.simulate`, names looked up; `events` are its `EVENTS`; `models_of` tells the model
+            behind each name of the table of requests.
 
     Raises:
         InputError: what a pool does not know, each in one sentence: instances that fail, a clock that stops, bounds of
@@ -51,7 +53,7 @@ def simulate_pool(
     """
     if kv_tokens is not None:
         whole(kv_tokens, "kv_tokens", BLOCK_TOKENS)
-    _known(system, deployment, backend, step, failures, until_s)
+    _known(system, deployment, backend, step, events, until_s)
     system, table = with_policies(system, policies), request_table(trace)
     named = dict(models_of(table))
     pooling, notes = _pooling(system, cluster, deployment, slo, table)
@@ -78,13 +80,16 @@ def simulate_pool(
 
 
 def _known(
-    system: PoolSystem, deployment: Deployment, backend: str, step: Any, failures: Sequence, until_s: float
+    system: PoolSystem, deployment: Deployment, backend: str, step: Any, events: Mapping[str, Sequence], until_s: float
 ) -> None:
     """Refuse what a pool does not know."""
     if backend not in ("compiled", "simpy"):
         raise UnknownName("backend", backend, ("compiled", "simpy"))
     for wrong, field, problem, remedy in (
-        (bool(failures), "failures", "names instances that fail, which a pool does not know", "leave it out"),
+        *(
+            (bool(given), field, f"names {EVENTS[field]}, which a pool does not know", "leave it out")
+            for field, given in events.items()
+        ),
         (until_s != math.inf, "until_s", "stops the clock, while a pool serves to the end", "leave it out"),
         (
             deployment.prefill is not None or deployment.decode is not None,

@@ -23,12 +23,22 @@ from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.profiles import cluster as find_cluster
 from workbench.profiles import model as find_model
-from workbench.records import shown, whole
+from workbench.records import Record, shown, whole
 from workbench.serving import Failure, LinkFailure, Scenario, StepForm, Update, serve
 from workbench.workloads.generators.streams import Seed
 
 BACKENDS = ("compiled", "simpy")
 MODELS = Model | str | Path | Mapping[str, Model | str | Path]
+PLAYS: tuple[tuple[str, Callable[[System], bool]], ...] = (
+    ("mutate", lambda system: system.roles == "apart" and system.scales),
+    ("requeue", lambda system: system.roles == "apart" and system.scales and system.mutate != "no"),
+    ("promise_s", lambda system: system.live == "promise"),
+    ("judged", lambda system: system.live == "promise"),
+)
+"""Choices that play a part only beside others: field, and whether it does."""
+
+HANDED_ON = ("policies", "step", "kv_tokens", "failures", "updates", "link_failures", "until_s")
+"""Settings that every search hands on to its runs, which are compiled."""
 
 
 class Asked(NamedTuple):
@@ -118,7 +128,7 @@ def simulate(
             pool_system(system), cluster=find_cluster(cluster), models_of=functools.partial(models_of, models),
             trace=trace, deployment=deployment, slo=slo, policies=policies,
             backend=backend, step=step, kv_tokens=kv_tokens, until_s=until_s,
-            failures=(*failures, *updates, *link_failures),
+            events={"failures": (*failures,), "updates": (*updates,), "link_failures": (*link_failures,)},
         )  # fmt: skip
     asked = resolved(
         system, cluster=cluster, models=models, trace=trace, deployment=deployment, slo=slo, policies=policies,
@@ -163,7 +173,7 @@ def resolved(
     )  # fmt: skip
     return Asked(
         choices, chooser, function, cluster, named, deployment, slo, table, layout, scenario,
-        (*notes, *_notes(system, choices, table, deployment, layout)),
+        (*notes, *_notes(system, choices, table, named, deployment, layout)),
     )  # fmt: skip
 
 
@@ -190,9 +200,27 @@ def _sound(
     if not isinstance(until_s, int | float) or isinstance(until_s, bool) or not until_s >= 0:
         raise InputError(f"is {shown(until_s)}", "give seconds after the first arrival, 0 or more", field="until_s")
     for name, value in lists.items():
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        if isinstance(value, str | Record) or not isinstance(value, Iterable):
             raise InputError(f"is {shown(value)}", "give a list", field=name)
     return deployment, slo
+
+
+def handed_on(given: Mapping[str, Any], needed: Sequence[str] = (), others: Sequence[str] = ()) -> None:
+    """Refuse settings of the runs of a search that it does not hand on to them, and such as it lacks.
+
+    Parameters:
+        given: by name.
+        needed, others: names that this search takes beside `HANDED_ON`, and must be given, or may.
+
+    Raises:
+        UnknownName: another name. InputError: a needed one is missing.
+    """
+    for name in given:
+        if name not in (*HANDED_ON, *needed, *others):
+            raise UnknownName("setting of such runs", name, (*HANDED_ON, *needed, *others))
+    for name in needed:
+        if name not in given:
+            raise InputError("is missing", "give it as for wb.simulate", field=name)
 
 
 def run_of(asked: Asked, backend: str = "compiled", seed: Seed = 0) -> Run:
@@ -244,8 +272,9 @@ def models_of(models: MODELS, table: pl.DataFrame) -> dict[str, Model]:
 
 
 def _notes(
-    asked: str | System, system: System, table: pl.DataFrame, deployment: Deployment, layout: Layout
-) -> tuple[str, ...]:
+    asked: str | System, system: System, table: pl.DataFrame, named: Mapping[str, Model], deployment: Deployment,
+    layout: Layout,
+) -> tuple[str, ...]:  # fmt: skip
     notes = []
     if isinstance(asked, str) and asked in MEANT:
         others = [name for name in SYSTEMS if name.split("@")[0] == asked and name != MEANT[asked]]
@@ -255,6 +284,10 @@ def _notes(
             "The engine keeps no prefix cache: every prompt is computed whole; an engine with prefix_cache_tokens "
             "keeps one."
         )
+    idle = [field for field, plays in PLAYS if system.sources.get(field) == "given in code" and not plays(system)]
+    if idle:
+        verb = "plays" if len(idle) == 1 else "play"
+        notes.append(f"Of what was chosen {listed(idle)} {verb} no part in {system.name}; see wb.system(...).choices.")
     if layout.note:
         notes.append(layout.note)
     elif layout.pool is None and not deployment.colocated and (deployment.prefill or deployment.decode):
@@ -269,6 +302,14 @@ def _notes(
         )
     if layout.pool is not None and layout.pool.cache_bytes == math.inf and system.path == "tiers":
         notes.append("No source states the memory of these hosts: weights stay there until their time is over.")
+    length = table["prompt_tokens"] + table["output_tokens"]
+    for name, model in named.items():
+        longer = int(((table["model"] == name) & (length > model.max_context)).sum())
+        if longer:
+            notes.append(
+                f"Of the requests of {name} {longer:,} take more than the {model.max_context:,} tokens that "
+                f"{model.name} was made for; they are served as if it knew longer ones."
+            )
     short = {name: need for name, need in layout.needed.items() if need > layout.instances}
     if short:
         name = next(iter(short))

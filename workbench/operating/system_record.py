@@ -110,7 +110,7 @@ class System(Asked):
     decode_first: bool = True
     near: bool = True
     live: Literal["no", "always", "worth", "promise"] = "no"
-    promise_s: Positive | None = None
+    promise_s: NotNegative | None = None
     judged: Literal["new", "oldest"] = "new"
     mutate: Literal["no", "draining", "busy"] = "no"
     requeue: bool = False

@@ -103,13 +103,7 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
     if scaled is None:
         return tuple(np.empty((0, size)) for size in (at.STATES_SIZE, at.LOADS_SIZE, at.TICKS_SIZE, at.ASSISTS_SIZE))
     states, loads, ticks, assists = (
-        scaled.logs[log, : scaled.counts[used], :columns].copy()
-        for log, used, columns in (
-            (at.STATES, at.STATES_USED, at.STATES_SIZE),
-            (at.LOADS, at.LOADS_USED, at.LOADS_SIZE),
-            (at.TICKS, at.TICKS_USED, at.TICKS_SIZE),
-            (at.ASSISTS, at.ASSISTS_USED, at.ASSISTS_SIZE),
-        )
+        scaled.logs[log, : scaled.counts[used], :columns].copy() for log, used, columns in _LOGS
     )
     first = segments[segments[:, 1] == 0]
     first_s = state.moments[first[:, 0], layout.FIRST_TOKEN_S]
@@ -119,6 +113,14 @@ def logged(scaled: Scaled | None, state: State, segments: np.ndarray) -> tuple[n
     finish_load = _load_before(loads, state.requests[done, layout.INSTANCE], state.moments[done, layout.FINISH_S])
     np.add.at(loads[:, 7], finish_load[finish_load >= 0], 1)
     return states, loads, ticks, assists
+
+
+def with_longer_logs(scaled: Scaled) -> Scaled:
+    """The same with room for as many entries again; only those that there are take memory."""
+    longer = np.empty((len(scaled.logs), 2 * scaled.logs.shape[1], scaled.logs.shape[2]))
+    for log, used, _ in _LOGS:
+        longer[log, : scaled.counts[used]] = scaled.logs[log, : scaled.counts[used]]
+    return scaled._replace(logs=longer)
 
 
 def _load_before(loads: np.ndarray, row: np.ndarray, time_s: np.ndarray) -> np.ndarray:
@@ -138,3 +140,12 @@ def _load_before(loads: np.ndarray, row: np.ndarray, time_s: np.ndarray) -> np.n
     same = (latest >= 0) & (rows[order[latest]] == rows[order])
     found[order[same]] = began[order[latest[same]]]
     return found[began.size :]
+
+
+_LOGS = (
+    (at.STATES, at.STATES_USED, at.STATES_SIZE),
+    (at.LOADS, at.LOADS_USED, at.LOADS_SIZE),
+    (at.TICKS, at.TICKS_USED, at.TICKS_SIZE),
+    (at.ASSISTS, at.ASSISTS_USED, at.ASSISTS_SIZE),
+)
+"""Each log of a cluster that changes its size: where it is, where its length is counted, and its columns."""

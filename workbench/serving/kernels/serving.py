@@ -11,11 +11,14 @@ from workbench.serving.kernels.logs import grown, sort_rows, unroll, valid
 from workbench.serving.kernels.prefix_cache import cache_sizes
 from workbench.serving.kernels.roles_events import run_roles
 from workbench.serving.kernels.roles_layout import FLOWS_SHORT, Links, flows_of, grown_links, links_from
-from workbench.serving.kernels.scaled import logged, scaled_from
+from workbench.serving.kernels.scaled import logged, scaled_from, with_longer_logs
 from workbench.serving.kernels.scaled_events import PLACES, run_scaled
-from workbench.serving.kernels.scaled_layout import LOGS_SHORT, Scaled
+from workbench.serving.kernels.scaled_layout import LOGS_SHORT, TICKS_USED, Scaled
 from workbench.serving.kernels.scaled_roles_events import run_scaled_roles
 from workbench.serving.policy.scalers import CHAINS
+
+MOST_DECISIONS = 10_000_000
+"""Of autoscalers in one run; their log takes a gigabyte."""
 
 
 class Finished(NamedTuple):
@@ -52,7 +55,7 @@ class Finished(NamedTuple):
 def serve(
     requests: tuple, instances: tuple, failures: tuple, route: int, until_s: float, scaling: tuple | None,
     network: tuple | None, updates: tuple, outages: tuple, models: int, chooser: Any = None, jumps: bool = True,
-) -> Finished | None:  # fmt: skip
+) -> Finished | int:  # fmt: skip
     """Run a cluster.
 
     Parameters:
@@ -70,7 +73,8 @@ def serve(
         jumps: False does every step in full, for tests.
 
     Returns:
-        `Finished`, or None if the chooser chose what was not offered.
+        `Finished`; `BAD_CHOICE` if the chooser chose what was not offered, or `LOGS_SHORT` if autoscalers decided
+        more than `MOST_DECISIONS` times.
     """
     apart = bool((instances.role != layout.COLOCATED).any())
     linked = apart or (scaling is not None and bool((scaling.source == CHAINS).any()))
@@ -98,10 +102,10 @@ def serve(
             stop = run(state, router, chooser, until_s, broken, place)
         if stop == FINISHED:
             return _finished(state, scaled, links, updates[0].size > 0)
-        if stop == BAD_CHOICE:
-            return None
+        if stop == BAD_CHOICE or (stop == LOGS_SHORT and scaled.counts[TICKS_USED] > MOST_DECISIONS):
+            return stop
         if stop == LOGS_SHORT:
-            scaled = scaled._replace(logs=np.ascontiguousarray(grown(scaled.logs.swapaxes(0, 1)).swapaxes(0, 1)))
+            scaled = with_longer_logs(scaled)
         elif stop == FLOWS_SHORT:
             links = grown_links(links)
             scaled = None if scaled is None else scaled._replace(links=links)

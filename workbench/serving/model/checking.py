@@ -157,7 +157,7 @@ def _failures(given: Failures, instances: int, what: str = "instance") -> Failur
     right(back_s > time_s, "back_s", "let it come back after it failed, or never (infinity)")
     right(np.diff(time_s) >= 0, "time_s", "sort the failures by time", first_row=2)
     same = np.diff(time_s) == 0
-    right(~same | (np.diff(instance) > 0), what, f"sort failures at one time by {what}", first_row=2)
+    right(~same | (np.diff(instance) > 0), what, f"sort failures at one time by {what}, each named once", first_row=2)
     order = np.lexsort((time_s, instance))
     again = (np.diff(instance[order]) == 0) & (time_s[order][1:] < back_s[order][:-1])
     if again.any():

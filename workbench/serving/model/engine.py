@@ -5,9 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from workbench.errors import UserError
+from workbench.serving.kernels.layout import BAD_CHOICE
+from workbench.serving.kernels.scaled_layout import LOGS_SHORT
 from workbench.serving.kernels.serving import serve
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import Lowered, Outcome
+from workbench.serving.model.telling_apart import too_many_decisions
 from workbench.serving.policy.scalers import CHAINS
 
 
@@ -21,7 +24,8 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
 
     Raises:
         InputError: a run that makes no sense, with the array and row at fault.
-        UserError: the chooser named a place that was not offered, or pipelines beside weights that come by chains.
+        UserError: the chooser named a place that was not offered; pipelines beside weights that come by chains; more
+            decisions of autoscalers than can be logged.
     """
     lowered = checked(lowered)
     scaling = lowered.scaling
@@ -30,7 +34,9 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
     requests, instances = lowered.requests, lowered.instances
     models = 1 + max(int(requests.model.max(initial=-1)), int(instances.model.max()))
     finished = serve(*lowered, models, chooser, jumps)
-    if finished is None:
+    if finished == LOGS_SHORT:
+        raise too_many_decisions(scaling.tick_s)
+    if finished == BAD_CHOICE:
         raise UserError(
             "The dispatch function returned a number that is no position in the places it was offered; "
             "return 0 to places.size - 1."

@@ -93,8 +93,8 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         near_s=np.array(
             [one.bytes / one.near_bytes_per_s if one.bytes and one.near_bytes_per_s else np.inf for one in weights]
         ),
-        live=np.array([int(one.live) * (3 if one.promise_s else 1 + one.only_worth) for one in weights]),
-        promise_s=np.array([one.promise_s or np.inf for one in weights]),
+        live=np.array([int(one.live) * (1 + one.only_worth if one.promise_s is None else 3) for one in weights]),
+        promise_s=np.array([np.inf if one.promise_s is None else one.promise_s for one in weights]),
         waits=np.array([int(one.judged == "oldest") for one in weights]),
         layers=np.array([one.layers or 1 for one in weights]),
         activation_s=np.array([one.activation_s for one in weights]),

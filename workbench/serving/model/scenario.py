@@ -136,8 +136,17 @@ class LinkFailure(Asked):
             raise ValueError("names an instance and a host, or neither; name one of them")
         return self
 
-    def port(self, places: int) -> int:
-        """Its number among the ports of so many places or instances, see `workbench.serving.model.lowered.Outages`."""
+    def port(self, places: int, hosts: int) -> int:
+        """Its number among the ports of so many places or instances, see `workbench.serving.model.lowered.Outages`.
+
+        Raises:
+            InputError: an instance or a host that is not there.
+        """
+        for field, count in (("instance", places), ("host", hosts)):
+            number = getattr(self, field)
+            if number is not None and number >= count:
+                remedy = f"name one of 0 to {count - 1}" if count else "leave it out, there are none without a pool"
+                raise InputError(f"is {number}", remedy, field=f"link_failures.{field}")
         if self.host is not None:
             return 2 * places + self.host
         return self.instance + places * (self.way == "in")
@@ -200,7 +209,8 @@ class Scenario(Asked):
             raise ValueError("updates need a pool, in which instances come and go; add one, or leave them out")
         for update in self.updates:
             if update.model not in self.models:
-                raise ValueError(f"updates name {update.model!r}, which no group serves; name models of the groups")
+                known = ", ".join(map(repr, self.models[:8])) + (", …" if len(self.models) > 8 else "")
+                raise ValueError(f"updates name {update.model!r}, which no group serves; name one of {known}")
         return self
 
     @property
@@ -253,7 +263,7 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
     draw = stream(seed, "dispatch").random((len(table), 2))
     prefix_at, prefix, prefix_tokens = _prefixes(scenario, requests, table)
     places = hosts * scenario.pool.places if scenario.pool else len(scenario.row_groups)
-    outages = sorted((one.time_s, one.port(places), one.back_s) for one in scenario.link_failures)
+    outages = sorted((one.time_s, one.port(places, hosts), one.back_s) for one in scenario.link_failures)
     updates = sorted(scenario.updates, key=lambda update: (update.time_s, number[update.model]))
     failures = sorted(scenario.failures, key=lambda failure: (failure.time_s, failure.instance))
     return checked(

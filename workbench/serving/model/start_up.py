@@ -103,7 +103,7 @@ class Weights(Asked):
     only_worth: bool = False
     layers: AtLeastOne | None = None
     activation_s: NotNegative = 0.0
-    promise_s: Positive | None = None
+    promise_s: NotNegative | None = None
     judged: Literal["new", "oldest"] = "new"
     reroute: bool = False
     pinned: ZeroOrMore = 0

@@ -1,8 +1,9 @@
-"""Steps must be long enough to be told apart by a clock of 64 bits."""
+"""Steps and ticks must be long enough: to be told apart by a clock of 64 bits, and for all of them to be logged."""
 
 import numpy as np
 
 from workbench.errors import UserError
+from workbench.serving.kernels.serving import MOST_DECISIONS
 from workbench.serving.model.lowered import Lowered, Outcome
 
 
@@ -26,3 +27,11 @@ def require_apart(lowered: Lowered, outcome: Outcome) -> None:
             f"clock of 64 bits moves by {np.spacing(time_s):.2g} s there); give longer steps, or arrivals that are "
             "nearer together."
         )
+
+
+def too_many_decisions(tick_s: float) -> UserError:
+    """What to say of a run in which autoscalers decide every so many seconds, again and again."""
+    return UserError(
+        f"Autoscalers decided more than {MOST_DECISIONS:,} times, every {tick_s:g} s, and the run is not over; give a "
+        "longer tick_s, until_s, or requests that are nearer together."
+    )

@@ -35,7 +35,7 @@ class Scaled:
         self, given: Scaling, instances: list[Instance], router: Router, links: Links | None, clock: Clock,
         instants: Instants,
     ):  # fmt: skip
-        self.clock, self.router, self.log = clock, router, FleetLog(clock)
+        self.clock, self.router, self.log = clock, router, FleetLog(clock, given.tick_s)
         models = len(given.bytes)
         groups = [instance.model + models * (instance.role == DECODE) for instance in instances]
         columns = (given.place.tolist(), given.host.tolist(), given.start_state.tolist(), given.piped_form.tolist())

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from workbench.errors import InputError, UnknownName
+from workbench.errors import InputError, UnknownName, UserError
 from workbench.pooling import (
     ByPlan,
     ByRate,
@@ -52,6 +52,12 @@ def test_switch_times_of_13b(variant, load_s, assumed_s):
     load = lowered.models.weight_bytes / lowered.models.load_bytes_per_s
     assert load[9] == pytest.approx(load_s, rel=1e-6)
     assert lowered.models.assumed_s[9] == pytest.approx(assumed_s, rel=2e-3)
+
+
+@pytest.mark.parametrize("given", [{"count": 0}, {"count": "3"}, {"variant": "papers"}, {"variant": None}])
+def test_models_of_no_such_market(given):
+    with pytest.raises(UserError, match=f"{next(iter(given))}"):
+        market_models(**{"count": 3} | given)
 
 
 def test_the_simulators_memory():

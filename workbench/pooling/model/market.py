@@ -2,9 +2,11 @@
 
 import math
 
+from workbench.errors import UnknownName
 from workbench.pooling.model.facts import facts
 from workbench.pooling.model.served import PoolModel, pool_model
 from workbench.profiles import Accelerator
+from workbench.records import whole
 from workbench.workloads import Hump, Lognormals, Pair, Poisson, Trace, market
 from workbench.workloads.generators.streams import Seed
 
@@ -22,15 +24,20 @@ def market_models(
     """Models of the artifact's mix, by name.
 
     Parameters:
-        count: how many.
+        count: how many, one or more.
         accelerator, steps: see `pool_model`.
-        variant: whose sizes and step times.
+        variant: "paper", "artifact" or "simulator": whose sizes and step times.
+
+    Raises:
+        UnknownName: no such variant, accelerator or steps.
 
     >>> [model.name for model in market_models(10).values()][5:8]
     ['qwen2.5-7b', 'yi-1.5-9b', 'yi-1.5-9b']
     """
     known = facts()
-    mix = known.mix.models
+    if variant not in known.variants:
+        raise UnknownName("variant", variant, known.variants)
+    mix, count = known.mix.models, whole(count, "count", 1)
     kinds = {name: pool_model(name, accelerator, 1, steps, known.variants[variant]) for name in dict.fromkeys(mix)}
     return {name: kinds[mix[number % len(mix)]] for number, name in enumerate(names(count))}
 

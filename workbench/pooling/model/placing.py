@@ -29,11 +29,14 @@ def static_places(system: str, weight_bytes: np.ndarray, instances: int) -> tupl
 def muxserve_places(weight_bytes: np.ndarray, instances: int) -> np.ndarray:
     """The memory rule of MuxServe's optimiser as Aegaeon's artifact runs it: which GPU has room, in order.
 
-    A model is let in where its weights are within what is left of the budget, and then takes its weights and 7.6 GB.
+    A model is let in where its weights are within what is left of a GPU's budget, and takes them and 7.6 GB more.
 
     Parameters:
-        weight_bytes: float64[M], at equal rates the order in which they are placed.
+        weight_bytes: float64[M], of each model, in the order in which they are placed.
         instances: GPUs.
+
+    Returns:
+        int64[M], the GPU of each model; -1 where none has room.
 
     >>> muxserve_places(np.array([14e9, 14e9, 14e9, 26e9]), 2).tolist()
     [0, 0, 1, -1]

@@ -10,7 +10,7 @@ from workbench.transfer.model import Hockney, arrival_steps
 
 
 class InSeconds(Asked):
-    """The same for every model."""
+    """A switch that takes the same `seconds` for every model."""
 
     kind: Literal["seconds"] = "seconds"
     seconds: Positive

@@ -49,7 +49,11 @@ def fit_hockney(
 
 
 def leave_one_out(messages: Sequence[float], message_bytes: Sequence[float], seconds: Sequence[float]) -> np.ndarray:
-    """Each measured time as predicted by a fit to all the others, float (measurements,)."""
+    """Each measured time as predicted by a fit to all the others, float (measurements,).
+
+    Parameters:
+        messages, message_bytes, seconds: as in `fit_hockney`, which is fitted without one measurement after the other.
+    """
     rows = _columns(messages, message_bytes, seconds)
     predicted = []
     for left_out in range(len(rows[2])):

@@ -66,7 +66,8 @@ def test_a_system_that_scales_takes_choices_bounds_and_a_rule(capsys, trace):
 def test_bounds_are_those_of_each_kind_where_prompts_and_decoding_are_apart(capsys, trace, tmp_path, name):
     """The same answer as in Python with two to three instances of both kinds."""
     arguments = ["--trace", trace, "--cluster", "blitzscale-a", "--model", "llama-3-8b", *PROMISE]
-    code, out, err = run(capsys, "simulate", name, *arguments, "--instances", "2:3", "--out", tmp_path / "run")
+    none = ["--set", "promise_s=none", "--set", "name=" + name]
+    code, out, err = run(capsys, "simulate", name, *arguments, *none, "--instances", "2:3", "--out", tmp_path / "run")
     assert (code, err) == (0, "")
     other = wb.simulate(
         name, trace=trace, cluster="blitzscale-a", models="llama-3-8b", slo=wb.slo(ttft_s=1, tbt_s=0.1),
@@ -114,6 +115,8 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["simulate", "allcache", *COMMON, "--set", "tick_s"], "--set takes NAME=VALUE"),
         (["simulate", "allcache", *COMMON, "--set", "tick_s=x"], "tick_s"),
         (["simulate", "allcache", *COMMON, "--instances", "4"], "--instances takes LEAST:MOST, as in 1:8, got '4'"),
+        (["simulate", "allcache", *COMMON, "--instances", "1:²"], "--instances takes LEAST:MOST, as in 1:8, got '1:²'"),
+        (["simulate", "blitzscale", *COMMON, "--set", "promise_s=-1"], "field 'System.promise_s': is '-1'"),
         (["simulate", "allcache", *COMMON, "--instances", "4:1"], "more at least than at most"),
         (["simulate", "nccl", *COMMON], "reads weights from SSD where it finds them nowhere else, but dgx-h100 states"),
         (["simulate", "ideal", *COMMON, "--policy", "autoscaler=cue"], "There is no autoscaling rule named 'cue'"),

@@ -49,7 +49,7 @@ REFUSED = {
     "absurd length": ("a.csv", GOOD + "2,999999999999,4\n", {}, ["row 3", "'prompt_tokens'", "999999999999"]),
     "64-bit overflow": ("a.csv", GOOD + "2,99999999999999999999,4\n", {}, ["row 3", "'prompt_tokens'"]),
     "zero tokens, strict": ("a.csv", GOOD + "2,3,0\n", {"zero_tokens": "refuse"}, ["row 3", "'output_tokens'"]),
-    "only failures": ("a.csv", HEADER + "1,0,0\n", {}, ["no row is left"]),
+    "only failures": ("a.csv", HEADER + "1,0,0\n", {}, ["no row is left to use (left out: 1 of "]),
     "mixed clocks": ("a.csv", GOOD + "1700000000,3,4\n", {}, ["row 3", "'arrival_s'", "years", "unit="]),
     "stamp that is none": (
         "a.csv",

@@ -105,7 +105,7 @@ def _deployment(options: argparse.Namespace, tp: int | None = None, *, apart: bo
     bounds = None
     if options.instances is not None:
         least, colon, most = options.instances.partition(":")
-        if not (colon and least.strip().isdigit() and most.strip().isdigit()):
+        if not (colon and least.strip().isdecimal() and most.strip().isdecimal()):
             raise UserError(f"--instances takes LEAST:MOST, as in 1:8, got {options.instances!r}.")
         bounds = (int(least), int(most))
     tp = tp if tp is not None else 1 if options.tp is None else options.tp
@@ -126,12 +126,12 @@ def _system(options: argparse.Namespace, name: str):
     from workbench import operating
 
     pairs = (_pair(text, "--set") for text in options.set)
-    changes = {key: None if value == "none" and key in NO_END else value for key, value in pairs}
+    changes = {key: None if value == "none" and key in MAY_BE_NONE else value for key, value in pairs}
     return operating.system(name, **changes) if changes else name
 
 
-NO_END = ("limit", "cache_bytes")
-"""Choices that may be none."""
+MAY_BE_NONE = ("limit", "cache_bytes", "chains", "promise_s")
+"""Choices of a system that may be none."""
 
 
 def _promise(options: argparse.Namespace):

@@ -52,7 +52,9 @@ def assembled(head: Head, form: Format, options: ReadOptions, ledger: Ledger) ->
     if mapping.hashes:
         table = with_sound_hashes(table, mapping, ledger)
     if not table.height:
-        raise InputError("no row is left to use", "correct the file or read another part", file=ledger.file)
+        left_out = [f"{one.dropped:,} of {one.defect}" for one in ledger.defects if one.dropped]
+        why = f" (left out: {', '.join(left_out)})" if left_out else ""
+        raise InputError(f"no row is left to use{why}", "correct the file or read another part", file=ledger.file)
     times = timed(table, mapping, options, ledger)
     return Assembled(
         requests=_named(times.table, options, ledger),

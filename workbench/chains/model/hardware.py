@@ -121,10 +121,13 @@ def fleet_of(accelerators: Sequence[Accelerator], layers: int, block: Block, tim
     """The servers as placement sees them: memory, and mean seconds of a job.
 
     Parameters:
-        accelerators: of each server.
+        accelerators: of each of J servers.
         layers: blocks of the model.
-        block, times: what a block takes, and seconds for each unit of work.
+        block, times: bytes of a block and of its cache for a job; seconds for each unit of work, of J servers.
         usual: float[3], the mean job's work: 1, tokens in, tokens out but the first.
+
+    Raises:
+        InputError: no accelerators, or times or work that do not go with them.
     """
     work = vector(usual, "usual")
     _known(accelerators)

@@ -53,6 +53,9 @@ def jobs_of_requests(requests: pl.DataFrame, seed: Seed = 0) -> JobList:
     Parameters:
         requests: `arrival_s, prompt_tokens, output_tokens`, as `trace.requests` has them.
         seed: of the numbers that break ties.
+
+    Raises:
+        InputError: no table, one without these columns, or arrivals that are not in order.
     """
     of_type(requests, pl.DataFrame, "requests")
     for name in ("arrival_s", "prompt_tokens", "output_tokens"):

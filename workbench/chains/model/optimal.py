@@ -200,7 +200,12 @@ def _alone(composition: Composition, chain: Chain) -> int:
 
 @takes_records
 def greedy_job_servers(composition: Composition, needed_per_s: float) -> int | None:
-    """How many jobs must GCA's chains hold, fastest first, to reach a rate? None where all together do not."""
+    """How many jobs must GCA's chains hold, fastest first, to reach a rate? None where all together do not.
+
+    Parameters:
+        composition: what GCA made.
+        needed_per_s: jobs a second to be completed with all of these slots busy.
+    """
     needed, rate, jobs = not_negative(needed_per_s, "needed_per_s"), 0.0, 0
     for chain in composition.chains:
         missing = (needed * (1 - 1e-12) - rate) * chain.service_s

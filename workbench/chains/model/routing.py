@@ -86,6 +86,9 @@ def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
         round_trip_s: float[J], between client and server.
         rules: what it goes by.
         order: servers as they join, from 0.
+
+    Raises:
+        InputError: not one round trip and one throughput a server, or an order that does not name each once.
     """
     if rules.window not in WINDOWS:
         raise UnknownName("rule for the weakest window", rules.window, WINDOWS)
@@ -139,6 +142,9 @@ def bprr(fleet: Fleet, arrival_rate_per_s: float, output_tokens: float = 20.0) -
         fleet: the servers.
         arrival_rate_per_s: λ.
         output_tokens: tokens of a job, over which its seconds are spread.
+
+    Raises:
+        UserError: CG-BP leaves some block without a server.
     """
     rate, tokens = positive(arrival_rate_per_s, "arrival_rate_per_s"), _tokens_out(output_tokens)
     servers, layers = fleet.servers, fleet.layers

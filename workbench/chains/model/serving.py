@@ -68,6 +68,9 @@ def chains_of(composition: Composition, times: TokenTimes | None = None, usual=N
         times: seconds for each unit of work on each server, for jobs of tokens; by default jobs have one size, and a
             job of size 1 takes the mean seconds of the fleet.
         usual: float[F], work of the mean job, by which rates are told; needed with `times`.
+
+    Raises:
+        UserError: no chain. InputError: one of `times` and `usual` without the other, or of other sizes.
     """
     fleet = running(composition).fleet
     if (times is None) != (usual is None):

@@ -50,6 +50,9 @@ def tune(
         most_load: ρ, load at which the surrogate's rule counts chains as enough.
         reserved: values of c to try; 1 to the largest by default.
         every_server: whether chains are formed of all servers; else placing stops once λ/ρ is reached.
+
+    Raises:
+        UserError: no c hosts the model, or more values of c or jobs at once than can be computed.
     """
     rate, target = positive(arrival_rate_per_s, "arrival_rate_per_s"), needed_rate(arrival_rate_per_s, most_load)
     if reserved is None:

@@ -33,7 +33,7 @@ def shoot(page, folder: Path, name: str, theme: str, width: int) -> None:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Run the notebooks once a width and theme."""
+    """Run each notebook once, and show it in each width and theme."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as root, sync_playwright() as playwright:
         for path in notebooks_folder().glob("*.ipynb"):
@@ -41,14 +41,16 @@ def main(folder: Path, names: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=ld.CHROMIUM, headless=True, args=ld.FLAGS)
         with ld.lab(root) as base:
             for name in names or sorted(path.stem for path in notebooks_folder().glob("*.ipynb")):
+                page = browser.new_page()
+                page.set_default_timeout(60_000)
+                ld.open_notebook(page, base, f"{name}.ipynb")
+                print(name, ld.run_all(page, timeout_ms=600_000), flush=True)
                 for width in (1280, 900):
-                    page = browser.new_page(viewport={"width": width, "height": 1000})
-                    ld.open_notebook(page, base, f"{name}.ipynb")
-                    print(name, width, ld.run_all(page, timeout_ms=300_000))
+                    page.set_viewport_size({"width": width, "height": 1000})
                     page.wait_for_timeout(3000)
                     for theme in ("Light", "Dark"):
                         shoot(page, folder, name, theme, width)
-                    page.close()
+                page.close()
         browser.close()
 
 

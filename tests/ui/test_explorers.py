@@ -48,7 +48,7 @@ def test_texts_below_bars_stay_texts_when_bars_move(page, base):
     assert page.problems == []
 
 
-@pytest.mark.parametrize("busy", [LATE, GIVEN_UP])
+@pytest.mark.parametrize("busy", [LATE, GIVEN_UP], ids=["late", "given-up"])
 def test_on_a_busy_machine_too_a_slider_moves_the_drawing(busy, page, base):
     """anywidget hands nothing to a widget that has not begun after two seconds: its figure never moved again."""
     page.add_init_script(busy)

@@ -41,6 +41,9 @@ NUMBERS = {
     "warm_up of after_warm_up": lambda bad: chains.after_warm_up(chains.dispatch_path(JOBS, SERVED), bad),
     "reserved of reserve": lambda bad: chains.reserve(FIVE, bad),
     "servers of round_trips": lambda bad: chains.round_trips(SITES, bad, np.random.default_rng(0)),
+    "kept_bytes of petals": lambda bad: chains.petals(
+        FIVE, np.full(5, 0.1), RULES._replace(kept_bytes=bad), np.arange(5)
+    ),
     "threshold of threshold_response": lambda bad: chains.threshold_response(0.3, 0.1, bad),
     "count of draw_jobs": lambda bad: chains.draw_jobs(Exponential(mean_s=1.0), Exponential(mean_s=1.0), bad, 1),
 }
@@ -67,6 +70,13 @@ LISTS = {
     "slots": lambda bad: chains.chains_with([1.0, 0.5], bad),
     "sizes": lambda bad: chains.sized_jobs([0.0, 1.0], bad),
     "arrival_s": lambda bad: chains.sized_jobs(bad, [1.0, 1.0]),
+    "jobs": lambda bad: chains.fit_compute(bad, [1.0] * 4),
+    "seconds": lambda bad: chains.fit_compute([(1, 2, 3), (2, 2, 3), (1, 4, 3), (1, 2, 9)], bad),
+    "'y'": lambda bad: chains.straightness([0.0, 1.0], bad),
+    "most_blocks": lambda bad: chains.petals(
+        FIVE, np.full(5, 0.1), RULES._replace(most_blocks=bad if bad is not None else "x"), np.arange(5)
+    ),
+    "blocks": lambda bad: chains.allocate(FIVE, MADE.placement._replace(blocks=bad)),
     "memory_bytes": lambda bad: FIVE.__class__(**FIVE.model_dump() | {"memory_bytes": bad}),
 }
 

@@ -11,7 +11,7 @@ from workbench.chains.policy.allocation import gca
 from workbench.chains.policy.placement import blocks_that_fit, gbp_cr
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import not_negative, positive
-from workbench.records import takes_records, whole
+from workbench.records import of_type, takes_records, whole
 
 
 class Placement(NamedTuple):
@@ -143,8 +143,8 @@ def allocate(fleet: Fleet, placement: Placement, reserved: int = 0) -> Compositi
     Raises:
         InputError: a server cannot hold the blocks placed on it, or its range leaves the model.
     """
-    blocks, first = placement.blocks, placement.first
     slots = free_slots(fleet, placement)
+    blocks, first = placement.blocks, placement.first
     rows, width = int(blocks.sum()) + 1, max(1, min(fleet.servers, fleet.layers))
     server, share = np.empty((rows, width), dtype=np.int64), np.empty((rows, width), dtype=np.int64)
     length, capacity, time_s = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64), np.empty(rows)
@@ -168,7 +168,7 @@ def allocate(fleet: Fleet, placement: Placement, reserved: int = 0) -> Compositi
 @takes_records
 def free_slots(fleet: Fleet, placement: Placement) -> np.ndarray:
     """How many cache slots does each server have beside its weights? int64[J], one a job and block."""
-    blocks, first = placement.blocks, placement.first
+    blocks, first = (of_type(getattr(placement, name), np.ndarray, name) for name in ("blocks", "first"))
     if blocks.size != fleet.servers or first.size != fleet.servers:
         raise InputError(f"has {blocks.size} servers, the fleet {fleet.servers}", "place the same servers")
     wrong = np.flatnonzero((blocks > 0) & ((first < 0) | (first + blocks > fleet.layers)))

@@ -1,10 +1,13 @@
 """The paper's linear seconds of a job on a server, fitted to readings: τc + m (t_o + t_I n_in + t_O (n_out - 1))."""
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.queueing.checking import vector
+from workbench.records import shown
 
 UNKNOWN = 4
 
@@ -39,11 +42,11 @@ def fit_compute(jobs, seconds) -> ComputeFit:
     """
     from scipy.optimize import nnls
 
-    columns, taken = _columns(jobs), np.asarray(seconds, float)
+    columns, taken = _columns(jobs), vector(seconds, "seconds")
     if len(columns) < UNKNOWN or taken.shape != (len(columns),):
         remedy = f"give at least {UNKNOWN} jobs, and seconds of each"
         raise InputError(f"are {taken.size} for {len(columns)} jobs", remedy, field="seconds")
-    if not (np.isfinite(taken) & (taken > 0)).all():
+    if not (taken > 0).all():
         raise InputError("are not all above 0", "give what each job took", field="seconds")
     return ComputeFit(*nnls(columns / taken[:, None], np.ones(len(columns)))[0].tolist())
 
@@ -52,13 +55,26 @@ def straightness(x, y) -> float:
     """R² of the straight line through points by least squares: 1 where they lie on one.
 
     Parameters:
-        x, y: float64[n], x not all equal.
+        x, y: float64[n], n at least 2, x not all equal, nor y.
+
+    Raises:
+        InputError: other numbers than these.
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)
+    x, y = vector(x, "x", -np.inf), vector(y, "y", -np.inf)
+    if x.size != y.size:
+        raise InputError(f"holds {y.size} numbers for {x.size} places", "give one each", field="y")
+    for name, values in (("x", x), ("y", y)):
+        if np.ptp(values) == 0:
+            raise InputError("draws no line", "give numbers that are not all equal", field=name)
     missed = y - np.polyval(np.polyfit(x, y, 1), x)
     return float(1 - (missed**2).sum() / ((y - y.mean()) ** 2).sum())
 
 
 def _columns(jobs) -> np.ndarray:
-    blocks, tokens_in, tokens_out = np.asarray(jobs, float).reshape(-1, 3).T
+    rows = None
+    with suppress(TypeError, ValueError):
+        rows = np.asarray(jobs, float)
+    if rows is None or rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all():
+        raise InputError(f"are {shown(jobs)}", "give blocks, tokens in and tokens out of each job", field="jobs")
+    blocks, tokens_in, tokens_out = rows.T
     return np.column_stack([np.ones_like(blocks), blocks, blocks * tokens_in, blocks * (tokens_out - 1)])

@@ -16,7 +16,7 @@ from workbench.chains.policy.routing import LEAST_WAIT, SHORTEST
 from workbench.errors import InputError, UnknownName, UserError
 from workbench.queueing import Path
 from workbench.queueing.checking import not_negative, positive, vector
-from workbench.records import takes_records
+from workbench.records import takes_records, whole
 
 Window = Literal["sorted", "summed"]
 WINDOWS: dict[Window, int] = {"sorted": SORTED, "summed": SUMMED}
@@ -100,19 +100,21 @@ def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
             "does not name each server once", f"give a permutation of 0 to {fleet.servers - 1}", field="order"
         )
     joining = named.astype(np.int64)
-    most = np.full(fleet.servers, fleet.layers) if rules.most_blocks is None else np.asarray(rules.most_blocks)
+    kept, pool = whole(rules.kept_bytes, "kept_bytes"), whole(rules.pool_bytes, "pool_bytes")
+    most = np.full(fleet.servers, fleet.layers)
+    if rules.most_blocks is not None:
+        most = _one_each(rules.most_blocks, "most_blocks", fleet)
     blocks, first = np.zeros(fleet.servers, dtype=np.int64), np.empty(fleet.servers, dtype=np.int64)
     petals_blocks(
-        fleet.memory_bytes, fleet.layers, rules.kept_bytes, fleet.block_bytes, rules.pool_bytes,
-        most.astype(np.int64), blocks,
+        fleet.memory_bytes, fleet.layers, kept, fleet.block_bytes, pool, most.astype(np.int64), blocks
     )  # fmt: skip
     petals_join(joining, blocks, throughput, fleet.layers, WINDOWS[rules.window], first)
     tokens = _tokens_out(rules.output_tokens)
     servers = Servers(
         first,
         blocks,
-        blocks * rules.pool_bytes // fleet.cache_bytes,
-        np.full(fleet.servers, rules.pool_bytes // fleet.cache_bytes),
+        blocks * pool // fleet.cache_bytes,
+        np.full(fleet.servers, pool // fleet.cache_bytes),
         trips / 2 + not_negative(rules.message_s, "message_s"),
         fleet.compute_s / tokens,
         trips / 2,

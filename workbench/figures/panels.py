@@ -1,6 +1,7 @@
 """Figures of several panels that can also be drawn one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
 
 from workbench.figures.base import TEMPLATE
 from workbench.figures.canvas import Canvas
@@ -10,6 +11,9 @@ Painter = Callable[[Canvas, int], object]
 
 ROW, GAP = 255, 105
 """Pixels of a panel, and between panels for tick labels, axis title and the next panel's title."""
+
+LETTERS = 64
+"""So many letters of a panel's title fit a line on a page 900 pixels wide."""
 
 
 def stack(
@@ -34,7 +38,7 @@ def stack(
         number = "" if row == 1 else str(row)
         made.x(row, anchor=f"y{number}", domain=[0, 1]).y(row, anchor=f"x{number}", domain=[bottom, top])
         place = {"x": 0.5, "y": top, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom"}
-        made.note(painters[name][0], font={"size": 13}, **place)
+        made.note("<br>".join(wrap(painters[name][0], LETTERS)), font={"size": 13}, **place)
         painters[name][1](made, row)
         top = bottom - GAP / whole
     return made

@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 from operating_cases import SECOND, SERVED, SERVER, gpus, quarters, table
 
@@ -194,6 +195,11 @@ def test_what_cannot_be_planned_is_refused(options, words):
         wb.plan(given.pop("trace"), **given)
 
 
+APART_AT_FIRST = {
+    "distserve-full": "full", "distserve-half": "full", "blitzscale": "least", "blitzscale@network": "least",
+}  # fmt: skip
+"""A plan looks for the numbers themselves, so that half of them are not taken."""
+
 TWICE = [(20.0 * (k // 2), 8, 3) for k in range(6)]
 """Two at a time, whose prompts take a second each, and two more tokens a second each."""
 
@@ -239,6 +245,36 @@ def test_no_smaller_pair_keeps_the_promise_of_roles_apart():
     row = found.table.row(0, named=True)
     assert kept[row["prefill"], row["decode"]]
     assert row["instances"] == min(sum(pair) for pair, does in kept.items() if does) > 2
+
+
+@pytest.mark.parametrize("seed", [10, 45, 56])
+def test_the_pair_is_the_best_of_all_also_where_fewer_of_a_kind_keep_it_better(seed):
+    """A pair with fewer accelerators keeps it than any that is reached by leaving out one at a time:
+    more instances that compute prompts hand requests over sooner, which then wait longer for their second token."""
+    rng = np.random.default_rng(seed)
+    arrival_s = np.sort(rng.uniform(0, 20, int(rng.integers(5, 25))))
+    arrival_s = np.floor(arrival_s - arrival_s[0]) if seed % 2 else arrival_s - arrival_s[0]
+    rows = [(float(t), int(rng.integers(1, 40)), int(rng.integers(1, 8))) for t in arrival_s]
+    promise = wb.slo(ttft_s=float(rng.choice([1.2, 2, 4, 8])), tbt_s=float(rng.choice([1.2, 2, 3])))
+    engine = Engine(slots=int(rng.choice([1, 2, 4])), reserve=True, block_tokens=4, chunk=16, budget=16)
+    name = ("distserve-full", "blitzscale", "blitzscale@network", "distserve-half")[seed % 4]
+    system, share = (
+        wb.system(name, engine=engine, provisioning=APART_AT_FIRST[name]),
+        float(rng.choice([0.5, 0.8, 0.9, 1])),
+    )
+    given = {"cluster": quarters(2, 3), "models": "llama-3-8b", "step": SECOND, "kv_tokens": 256}
+    kept = {}
+    for prefill in range(1, 6):
+        for decode in range(1, 7 - prefill):
+            most = wb.deployment(prefill=(1, prefill), decode=(1, decode))
+            run = wb.simulate(system, trace=table(*rows), slo=promise, deployment=most, **given)
+            kept[prefill, decode] = run.metrics()["attainment"]
+    (found,) = wb.plan(
+        table(*rows), slo=promise, systems=[system], deployments=ONE_TP, attainment=share, **given
+    ).table.to_dicts()
+    wanted = min((sum(pair), -kept[pair]) for pair in kept if kept[pair] >= share)
+    assert (found["instances"], -found["attainment"]) == wanted
+    assert kept[found["prefill"], found["decode"]] == found["attainment"]
 
 
 def test_a_system_that_scales_by_role_is_planned_by_the_most_of_each():

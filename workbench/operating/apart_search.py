@@ -17,30 +17,22 @@ from workbench.profiles import Deployment
 class ApartSearch(Search):
     """The sizes of one system for one model: how many instances compute prompts and how many decode, or may at most.
 
-    More of either kind are taken to keep the promise no worse.
+    More of one kind may keep the promise worse: prompts that are computed sooner wait for the next token in longer
+    lines. So all sizes are tried, those with fewest instances first, up to the first sum that will do.
     """
 
     def smallest(self, deployments: Sequence[Deployment] | None) -> Try | None:
-        """The fewest accelerators that keep the promise; of equals the one that keeps it best; None where none does.
-
-        With more instances that decode no more are needed for prompts, so that each size from which one of either kind
-        could be left out is met on one way down.
-        """
+        """The fewest accelerators that keep the promise; of equals the one that keeps it best; None where none does."""
         best: Try | None = None
         for deployment, sizes in self._possible(deployments):
             self.deployments[deployment.tp] = deployment
-            prefill = max(size[0] for size in sizes)
-            for decode in sorted({size[1] for size in sizes}):
-                while (prefill, decode) not in sizes and prefill:
-                    prefill -= 1
-                while (prefill, decode) in sizes:
-                    if best is None or deployment.tp * (prefill + decode) <= best.accelerators:
-                        one = self._tried(deployment.tp, (prefill, decode))
-                        if one.attainment < self.share:
-                            break
-                        if best is None or (one.accelerators, -one.attainment) < (best.accelerators, -best.attainment):
-                            best = one
-                    prefill -= 1
+            for size in sizes:
+                if best is not None and deployment.tp * sum(size) > best.accelerators:
+                    break
+                one = self._tried(deployment.tp, size)
+                better = best is None or (one.accelerators, -one.attainment) < (best.accelerators, -best.attainment)
+                if one.attainment >= self.share and better:
+                    best = one
         return best
 
     def below(self, one: Try) -> Size | None:

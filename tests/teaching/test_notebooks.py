@@ -37,7 +37,7 @@ def test_filled_in_as_a_student_would_its_values_are_right_and_its_scaffold_is_n
     notebook = json.loads(path_of(stem).read_text())
     for cell in notebook["cells"]:
         text = "".join(cell["source"]).replace(f'"{PLACEHOLDER}"', '"Ada"')
-        for name, id in re.findall(r'(\w+) = wb\.exercise\("([^"]+)"', text):
+        for name, id in re.findall(r'(\w+) = wb\.exercise\(\s*"([^"]+)"', text):
             if isinstance(TASKS[id], ValueTask):
                 answer = TASKS[id].answer(**TASKS[id].draw(student_rng(id, "Ada")))
                 text = text.replace(f"{name}.check(None)", f"{name}.check({answer!r})")

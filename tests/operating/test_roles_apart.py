@@ -13,7 +13,7 @@ import workbench as wb
 from workbench.errors import InputError, UserError
 from workbench.operating import System
 from workbench.operating.growing import MOVED_SHARES
-from workbench.serving import LinkFailure, StepForm, Update
+from workbench.serving import Engine, LinkFailure, StepForm, Update
 
 APART = System(
     name="apart", roles="apart", provisioning="least", path="chains", autoscaler="concurrency:requests=1", near=False,
@@ -253,3 +253,26 @@ def test_more_decisions_than_can_be_logged_are_refused(backend, monkeypatch):
     with pytest.raises(UserError, match=r"decided more than .* times, every 1 s, and the run is not over"):
         served(APART, (0.0, 8, 2), (864_000.0, 8, 2), backend=backend)
     assert served(APART, (0.0, 8, 2), (800.0, 8, 2), backend=backend).requests["status"].to_list() == ["done"] * 2
+
+
+@pytest.mark.parametrize("backend", ["compiled", "simpy"])
+@pytest.mark.parametrize(("judged", "promise_s", "helps"), [
+    ("new", 2.99, True), ("new", 3.0, False), ("oldest", 3.09, True), ("oldest", 3.11, False),
+])  # fmt: skip
+def test_a_promise_is_judged_by_the_load_and_the_step_behind_it(judged, promise_s, helps, backend):
+    """Steps of a second, a load from 0.1 to 2.1 s. At 1 s a prompt that came with the load would take all of its 2 s
+    and a second; the oldest one has waited for a second, and would wait for 1.1 s and take another one. By then 14 of
+    32 layers are there, so that help takes that share off the step."""
+    engine = Engine(budget=600, chunk=600)
+    run = served(
+        wb.system("blitzscale", promise_s=promise_s, judged=judged, engine=engine), *[(0.0, 600, 2)] * 12, step=SECOND,
+        deployment=wb.deployment(prefill=(1, 3), decode=(1, 1)), backend=backend,
+    )  # fmt: skip
+    loads = run.transfers.filter(pl.col("kind") == "weights").head(1)
+    np.testing.assert_allclose(loads.select("start_s", "end_s").row(0), (0.1, 2.1), rtol=1e-9)
+    assert bool(run.assists.height) == helps
+    if helps:
+        first = run.assists.row(0, named=True)
+        assert (first["start_s"], first["layers"]) == (1.0, 14)
+        handed_s = 600 * wb.model("llama-3-8b").hidden * 2 / (WEIGHTS / 2)
+        assert first["end_s"] - first["start_s"] == pytest.approx(18 / 32 + handed_s, rel=1e-9)

@@ -36,7 +36,7 @@ test: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not quiet"
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not quiet" # real runs and browsers wait
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(KERNELS)
 	PYTHONPATH=tests/support/without_torch $(BIN)/python -m pytest -q -n 2 --dist loadfile \
 		-m "not real and not notebook and not ui" $(TORCHLESS)

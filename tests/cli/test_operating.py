@@ -1,4 +1,4 @@
-"""simulate, capacity and plan from the command line: answers, exit codes, one sentence on stderr."""
+"""simulate, compare, capacity and plan from the command line: answers, exit codes, one sentence on stderr."""
 
 import pytest
 
@@ -36,6 +36,30 @@ def test_simulate_prints_saves_and_traces(capsys, tmp_path, trace):
     assert "by 4 instances of TP 1" in out
     assert "ttft_p99_s" in out
     assert (tmp_path / "run.json").is_file()
+
+
+def test_saved_runs_are_compared(capsys, trace, tmp_path):
+    """Instances of four GPUs answer sooner, by what the runs' own means differ; another trace's run is refused."""
+    arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", "--hosts", 1]
+    for tp in (1, 4):
+        assert run(capsys, "simulate", "fixed", *arguments, "--tp", tp, "--out", tmp_path / str(tp))[0] == 0
+    one, four = (wb.load(tmp_path / str(tp)).requests["finish_s"] for tp in (1, 4))
+    code, out, err = run(capsys, "compare", tmp_path / "1", tmp_path / "4", *PROMISE)
+    assert (code, err) == (0, "")
+    later_s = (four - one).mean()
+    assert later_s < 0
+    assert out.startswith("from fixed to fixed the same requests change ttft_s by -")
+    assert f"e2e_s by {later_s:+.3g} " in out
+    assert "attainment" in out
+    trace.write_text(trace.read_text().replace(",500,", ",501,"))
+    assert run(capsys, "simulate", "fixed", *arguments, "--out", tmp_path / "other")[0] == 0
+    code, out, err = run(capsys, "compare", tmp_path / "1", tmp_path / "other")
+    assert (code, out) == (2, "")
+    assert "served other requests" in err
+    code, _, err = run(capsys, "compare", tmp_path / "1", tmp_path / "nothing")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "nothing holds no saved run" in err
 
 
 def test_both_backends_print_the_same(capsys, trace):

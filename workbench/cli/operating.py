@@ -1,4 +1,4 @@
-"""simulate, capacity, plan: systems on clusters from the command line."""
+"""simulate, compare, capacity, plan: systems on clusters from the command line."""
 
 import argparse
 from pathlib import Path
@@ -20,6 +20,12 @@ def add(commands: argparse._SubParsersAction) -> None:
     simulate.add_argument("--out", metavar="FOLDER", help="save the run there, as Parquet and JSON")
     simulate.add_argument("--chrome-trace", metavar="FILE", help="write it for chrome://tracing or Perfetto")
     simulate.set_defaults(run=_simulate)
+
+    compare = commands.add_parser("compare", help="two saved runs of one trace, request by request")
+    for name in ("a", "b"):
+        compare.add_argument(name, metavar=f"FOLDER_{name.upper()}", help="what `workbench simulate --out` wrote")
+    _promised(compare)
+    compare.set_defaults(run=_compare)
 
     capacity = commands.add_parser("capacity", help="the largest load at which a system keeps a promise")
     capacity.add_argument("system", metavar="SYSTEM", help="of wb.systems()")
@@ -62,17 +68,21 @@ def _common(parser: argparse.ArgumentParser, *, promised: bool) -> None:
     )  # fmt: skip
     parser.add_argument("--step", default="roofline", metavar="SOURCE", help="of step times (default roofline)")
     parser.add_argument("--kv-tokens", type=int, metavar="N", help="tokens of KV that fit an instance, where known")
+    _promised(parser)
+    if promised:
+        parser.add_argument(
+            "--attainment", type=float, default=0.9, metavar="SHARE", help="that must keep it (default 0.9)"
+        )
+    parser.add_argument("--seed", type=int, default=0, help="of what is random (default 0)")
+
+
+def _promised(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slo", metavar="PRESET", help="the promise of a paper, such as aegaeon")
     parser.add_argument("--ttft", type=float, metavar="SECONDS", help="promised time to the first token")
     parser.add_argument("--tbt", type=float, metavar="SECONDS", help="promised time between tokens")
     parser.add_argument(
         "--definition", metavar="NAME", help="how keeping it is counted: request, token, qos-artifact or qos-reset"
     )
-    if promised:
-        parser.add_argument(
-            "--attainment", type=float, default=0.9, metavar="SHARE", help="that must keep it (default 0.9)"
-        )
-    parser.add_argument("--seed", type=int, default=0, help="of what is random (default 0)")
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
@@ -179,6 +189,20 @@ def _simulate(options: argparse.Namespace) -> None:
         print(f"Saved in {run.save(options.out)}")
     if options.chrome_trace:
         print(f"Chrome trace: {run.chrome_trace(options.chrome_trace)}")
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from workbench import operating
+    from workbench.cli.tables import show
+
+    runs = []
+    for folder in (options.a, options.b):
+        if not operating.is_saved_run(folder):
+            raise UserError(f"{folder} holds no saved run; give a folder that `workbench simulate --out` wrote.")
+        runs.append(operating.load_run(folder))
+    found = operating.compare(*runs, slo=_promise(options))
+    print(found.sentence + "\n")
+    show(found.table, "b less a, with intervals of 95 %")
 
 
 def _capacity(options: argparse.Namespace) -> None:

@@ -8,15 +8,11 @@ from busy_role_cases import busy_scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scaled_role_cases import small_sending_scenarios
-from scaling_cases import growing, row
+from scaling_cases import growing, role_places
 from serving_cases import asked
 from serving_invariants import (
-    everybody_is_somewhere,
-    hosts_have_room,
-    loads_belong_to_rows,
-    places_are_held_once,
+    cluster_is_sound,
     rates_are_fair,
-    work_is_where_it_may_be,
 )
 from serving_outcomes import differences
 
@@ -33,17 +29,8 @@ TWO = [asked(0, 8, 9), asked(0, 8, 9)]
 """Both prompts are computed at 1 s; the first one's KV is on its way to the one that decodes until 3 s."""
 
 
-def places(*states, **engine):
-    """A prefill and a decode row a place, and which of them is up at first, if any."""
-    return [
-        row(place, start_state=UP if up == role else EMPTY, role=role, **engine)
-        for place, up in enumerate(states)
-        for role in (PREFILL, DECODE)
-    ]
-
-
 def run(requests, mutate, kind=(NONE, QUEUE), requeue=0, rows=(PREFILL, PREFILL, DECODE, -1), **engine):
-    base = growing(requests, places(*rows, **engine), kind=list(kind), min_rows=[0, 1])
+    base = growing(requests, role_places(*rows, **engine), kind=list(kind), min_rows=[0, 1])
     scaling = base.scaling._replace(mutate=np.array([0, mutate]), requeue=np.array([0, requeue]))
     return simulate(checked(base._replace(scaling=scaling)))
 
@@ -106,7 +93,7 @@ def test_a_queue_stays_or_goes_back_to_the_router(requeue, moves, where):
 
 @pytest.mark.parametrize(("mutate", "requeue"), [([1, 0], [0, 0]), ([0, 3], [0, 0]), ([0, 1], [2, 0])])
 def test_wrong_numbers_are_refused(mutate, requeue):
-    base = growing(TWO, places(PREFILL, DECODE))
+    base = growing(TWO, role_places(PREFILL, DECODE))
     with pytest.raises(InputError, match=r"mutate|requeue"):
         checked(base._replace(scaling=base.scaling._replace(mutate=np.array(mutate), requeue=np.array(requeue))))
 
@@ -151,15 +138,11 @@ def test_large_clusters_end_the_same(monkeypatch):
 def test_nothing_is_lost_and_nobody_is_in_two_roles(lowered):
     """The run, looked at after each event."""
     cluster = Cluster(checked(lowered))
-    fleet, weights, clock = cluster.scaled.fleet, cluster.scaled.weights, cluster.clock
+    fleet, clock = cluster.scaled.fleet, cluster.clock
     links = cluster.router.migrations.links
     while clock.peek() <= np.finfo(float).max:
         clock.step()
-        places_are_held_once(fleet)
-        work_is_where_it_may_be(fleet, clock.peek() > clock.now)
-        hosts_have_room(fleet)
-        loads_belong_to_rows(fleet, weights)
-        everybody_is_somewhere(cluster)
+        cluster_is_sound(cluster)
         rates_are_fair(links.flows, links.capacity)
         assert all(one.state == DRAINING and one.instance.role == PREFILL for one in fleet.rows if one.changes_role)
     out = cluster.outcome()

@@ -11,12 +11,8 @@ from scaling_cases import growing, row
 from sent_weights_cases import chain_scenario
 from serving_cases import asked
 from serving_invariants import (
-    everybody_is_somewhere,
-    hosts_have_room,
-    loads_belong_to_rows,
-    places_are_held_once,
+    cluster_is_sound,
     rates_are_fair,
-    work_is_where_it_may_be,
 )
 
 from workbench.errors import InputError
@@ -159,18 +155,14 @@ def test_chains_need_links():
 def watched(lowered):
     """The run, looked at after each event, and how many bytes each flow of weights has moved at its rates."""
     cluster = Cluster(checked(lowered))
-    fleet, weights, clock, links, moved = cluster.scaled.fleet, cluster.scaled.weights, cluster.clock, cluster.links, {}
+    weights, clock, links, moved = cluster.scaled.weights, cluster.clock, cluster.links, {}
     while clock.peek() <= min(lowered.until_s, np.finfo(float).max):
         before_s, rates = clock.now, [(flow, flow.rate) for flow in links.flows]
         clock.step()
         for flow, rate in rates:
             sent = rate * (clock.now - before_s) if isfinite(rate) else inf
             moved[flow] = min(flow.size, moved.get(flow, 0.0) + sent)
-        places_are_held_once(fleet)
-        work_is_where_it_may_be(fleet, clock.peek() > clock.now)
-        hosts_have_room(fleet)
-        loads_belong_to_rows(fleet, weights)
-        everybody_is_somewhere(cluster)
+        cluster_is_sound(cluster)
         rates_are_fair(links.flows, links.capacity)
         chains = [one for one in weights.operations.values() if isinstance(one, Chain)]
         carried = {*cluster.router.migrations.coming, *(flow for one in chains for flow in one.flows)}

@@ -7,15 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from role_pool_cases import role_pool
-from scaling_cases import growing, row
+from scaling_cases import growing, role_places
 from serving_cases import asked, with_prefixes, with_ranks
 from serving_invariants import (
-    everybody_is_somewhere,
-    hosts_have_room,
-    loads_belong_to_rows,
-    places_are_held_once,
+    cluster_is_sound,
     rates_are_fair,
-    work_is_where_it_may_be,
 )
 
 from workbench.scaling.policy.role_counts import RoleLoad, RoleRates, role_changes
@@ -31,20 +27,11 @@ def same(values, wanted):
     np.testing.assert_array_equal(values, wanted)
 
 
-def places(*states, **engine):
-    """A prefill and a decode row a place, and which of them is up at first, if any."""
-    return [
-        row(place, start_state=UP if up == role else EMPTY, role=role, **engine)
-        for place, up in enumerate(states)
-        for role in (PREFILL, DECODE)
-    ]
-
-
 def test_a_warm_row_changes_its_role_at_no_cost():
     """At 1 s the second prefill row has nothing to do and is warm; at 2 s it decodes, without a load, and the KV that
     has waited since 1 s is sent: 8 bytes at 4 a second. The first prefill row drains from 2 s on, but is not warm
     before its KV is gone. Two more tokens by 6 s."""
-    out = simulate(checked(growing([asked(0, 8, 3)], places(PREFILL, PREFILL), kind=CONCURRENCY)))
+    out = simulate(checked(growing([asked(0, 8, 3)], role_places(PREFILL, PREFILL), kind=CONCURRENCY)))
     same(out.states, [
         [1, 2, WARM], [2, 0, DRAINING], [2, 2, EMPTY], [2, 3, STARTING], [2, 3, UP], [4, 0, WARM],
     ])  # fmt: skip
@@ -58,14 +45,14 @@ def test_a_role_changes_before_a_free_place_is_taken():
     """One row is wanted to decode at 1 s, which is the warm one. The second request's KV waits for another one from
     2.2 s on, which starts on the free place at 3 s, for 1.5 s."""
     requests = [asked(0, 4, 9), asked(1.2, 4, 9)]
-    rows = places(PREFILL, PREFILL, -1, limit=1)
+    rows = role_places(PREFILL, PREFILL, -1, limit=1)
     out = simulate(checked(growing(requests, rows, kind=[NONE, QUEUE], min_rows=[0, 1], max_rows=[1, 2])))
     same(out.loads[:, :4], [[1, 1, 3, RESIDENT_TIER], [3, 4.5, 5, FIXED_TIER]])
 
 
 def test_prompts_that_nobody_will_ever_decode_let_the_ticks_end():
     """No row may decode: the first prompt keeps two of three blocks, which the second waits for; nothing goes on."""
-    rows = places(PREFILL, blocks=3)
+    rows = role_places(PREFILL, blocks=3)
     out = simulate(checked(growing([asked(0, 8, 2), asked(0, 8, 2)], rows, kind=NONE, max_rows=[1, 0])))
     same(out.status, [INSIDE, INSIDE])
     same(out.made, [1, 0])
@@ -74,7 +61,7 @@ def test_prompts_that_nobody_will_ever_decode_let_the_ticks_end():
 
 def test_rows_that_prefill_fail_with_what_they_send():
     """The KV leaves at 1 s, and the place fails at 2 s: the prompt is computed anew on the other place by 3 s."""
-    rows = places(PREFILL, PREFILL, DECODE)
+    rows = role_places(PREFILL, PREFILL, DECODE)
     out = simulate(checked(growing([asked(0, 8, 3)], rows, [(2.0, 0, 9.0)], kind=NONE)))
     same(out.flows, [[1, nan, 0, 0, 5, 8], [3, 5.25, 0, 2, 5, 9]])
     same(out.moves, [1])
@@ -106,7 +93,7 @@ def test_decoding_is_scaled_by_what_prefill_holds():
     """Three prompts of eight tokens hold six blocks on the row that prefills, of at most two an instance: at 1 s, with
     nothing to decode yet, three instances decode."""
     par = [[1000.0, 1, 1, 2, 1, 1, 1000, 1000]] * 2
-    rows = places(PREFILL, -1, -1, -1)
+    rows = role_places(PREFILL, -1, -1, -1)
     out = simulate(checked(growing([asked(0.5, 8, 3)] * 3, rows, kind=ROLES, par=par, min_rows=1)))
     same(out.ticks[:2], [[1, 0, 1, 1], [1, 1, 3, 0]])
 
@@ -121,15 +108,11 @@ def any_pool(seed):
 def watched(lowered):
     """The run, looked at after each event."""
     cluster = Cluster(checked(lowered))
-    fleet, weights, clock = cluster.scaled.fleet, cluster.scaled.weights, cluster.clock
+    clock = cluster.clock
     links = cluster.router.migrations.links
     while clock.peek() <= min(lowered.until_s, np.finfo(float).max):
         clock.step()
-        places_are_held_once(fleet)
-        work_is_where_it_may_be(fleet, clock.peek() > clock.now)
-        hosts_have_room(fleet)
-        loads_belong_to_rows(fleet, weights)
-        everybody_is_somewhere(cluster)
+        cluster_is_sound(cluster)
         rates_are_fair(links.flows, links.capacity)
     return cluster.outcome()
 

@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 from piped_cases import small_piped_scenarios
 from scaling_cases import failing_multicasts, scaled_scenario, small_scaled_scenarios, with_pipelines
 from serving_invariants import (
-    everybody_is_somewhere,
-    hosts_have_room,
-    loads_belong_to_rows,
-    places_are_held_once,
-    work_is_where_it_may_be,
+    cluster_is_sound,
 )
 
 from workbench.serving.model.lowered import DONE
@@ -29,14 +25,10 @@ FOLLOWS = {
 def watched(lowered):
     """The run, looked at after each event."""
     cluster = Cluster(lowered)
-    fleet, weights, clock = cluster.scaled.fleet, cluster.scaled.weights, cluster.clock
+    clock = cluster.clock
     while clock.peek() <= min(lowered.until_s, np.finfo(float).max):
         clock.step()
-        places_are_held_once(fleet)
-        work_is_where_it_may_be(fleet, clock.peek() > clock.now)
-        hosts_have_room(fleet)
-        loads_belong_to_rows(fleet, weights)
-        everybody_is_somewhere(cluster)
+        cluster_is_sound(cluster)
     return cluster.outcome()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from serving_cases import asked, busy_scenario, cluster, migrating, place, scenario, small_scenarios
 
-from workbench.serving.model.lowered import Failures, Instances, Lowered
+from workbench.serving.model.lowered import DECODE, PREFILL, Failures, Instances, Lowered
 from workbench.serving.model.scaled import EMPTY, UP, Scaling
 from workbench.serving.policy import SCALERS, SOURCES
 from workbench.serving.policy.scalers import MULTICAST
@@ -26,6 +26,15 @@ WHOLE = {"kind", "min_rows", "max_rows", "up_ticks", "down_ticks", "down_step", 
 def row(place_index=0, host=0, start_state=EMPTY, dram_s=0.5, **engine):
     """One row: its place, its host, its state at the start, and its engine as `serving_cases.place` takes it."""
     return place_index, host, start_state, dram_s, place(**engine)
+
+
+def role_places(*states, **engine):
+    """A prefill and a decode row a place, and which of them is up at first, if any."""
+    return [
+        row(place, start_state=UP if up == role else EMPTY, role=role, **engine)
+        for place, up in enumerate(states)
+        for role in (PREFILL, DECODE)
+    ]
 
 
 def growing(requests, rows, failures=(), route=0, until_s=np.inf, **changes) -> Lowered:

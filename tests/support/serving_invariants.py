@@ -106,3 +106,13 @@ def pipelines_are_whole(fleet, weights):
         if load.row.state == PIPED:
             assert load.pipeline is not None
             assert load.pipeline not in weights.operations[load.operation].broken
+
+
+def cluster_is_sound(cluster):
+    """All that holds of rows, hosts, loads and requests between any two events, where instances come and go."""
+    fleet, clock = cluster.scaled.fleet, cluster.clock
+    places_are_held_once(fleet)
+    work_is_where_it_may_be(fleet, clock.peek() > clock.now)
+    hosts_have_room(fleet)
+    loads_belong_to_rows(fleet, cluster.scaled.weights)
+    everybody_is_somewhere(cluster)

@@ -230,7 +230,7 @@ def _plan(options: argparse.Namespace) -> None:
     with progress() as tell:
         found = operating.plan(
             systems=systems, progress=tell, deployments=[_deployment(options, tp, apart=apart) for tp in tps],
-             attainment=options.attainment, **_asked(options),
+            attainment=options.attainment, **_asked(options),
         )  # fmt: skip
     print(found.sentence + "\n")
     show(found.table, "Smallest deployments")

@@ -63,13 +63,12 @@ def plan(
 
     Each model of a fixed system has instances of its own, so each is planned by itself: for every deployment the
     smallest number of instances by bisection (more of them are taken to keep it no worse), then the deployment with
-    fewest accelerators. Of a system that scales the
-    most instances that it may have are searched for, with several models, which share their places, the number of
-    hosts; the GPU time that it takes and the most GPUs that it held at a time are its cost. Of a system that keeps
-    prompts and decoding apart all pairs of numbers are run, up to the least sum that will do, and of equal sums the
-    pair that keeps the promise best is taken: there, more of one kind may keep it worse. What
-    binds is found by running the next smaller size again with KV, slots, starts, instances or even arrivals given for
-    free.
+    fewest accelerators. Of a system that scales the most instances that it may have are searched for, with several
+    models, which share their places, the number of hosts; the GPU time that it takes and the most GPUs that it held
+    at a time are its cost. Of a system that keeps prompts and decoding apart all pairs of numbers are run, up to
+    the least sum that will do, and of equal sums the pair that keeps the promise best is taken: there, more of one
+    kind may keep it worse. What binds is found by running the next smaller size again with KV, slots, starts,
+    instances or even arrivals given for free.
 
     Parameters:
         trace: what arrives.

@@ -202,19 +202,18 @@ def test_the_content_of_a_module_is_known_wherever_it_is_installed(tmp_path):
 
 
 HELD = """
-import resource, sys
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from peak_memory import peak_bytes
 from workbench.sweeps import Task, run_tasks
-def most_bytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 def run(count, floats):
     tasks = [Task("sweep_tasks:heavy", {"number": n, "floats": floats}, str(n)) for n in range(count)]
     with ThreadPoolExecutor(2) as pool:
         return run_tasks(tasks, executor=pool, workers=2, folder=sys.argv[1])
 run(8, 500_000)
-before = most_bytes()
+before = peak_bytes()
 finished = run(80, 500_000)
-print(most_bytes() - before, sum(len(result.table("numbers")) for result in finished))
+print(peak_bytes() - before, sum(len(result.table("numbers")) for result in finished))
 """
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import polars as pl
 import pytest
@@ -12,7 +13,14 @@ import pytest
 import workbench as wb
 from workbench.catalogue import judging, running, spec
 from workbench.catalogue.blendserve import four_sources
-from workbench.catalogue.blendserve.heat import rows_headline, sampled
+from workbench.catalogue.blendserve.heat import (
+    UNLABELLED,
+    grid_headline,
+    row_series,
+    rows_headline,
+    sampled,
+    with_series,
+)
 from workbench.catalogue.blendserve.jobs import (
     BLEND,
     NF_BALANCE,
@@ -28,6 +36,7 @@ from workbench.catalogue.blendserve.parameters import BIASED, FEEDBACK, PRINTED
 from workbench.catalogue.blendserve.real_judging import judge
 from workbench.catalogue.blendserve.retention import KEPT
 from workbench.catalogue.context import Context
+from workbench.catalogue.published import published
 from workbench.figures import sketch
 from workbench.paths import write_atomic
 
@@ -157,15 +166,38 @@ def test_what_is_said_of_all_cells_needs_all_of_them():
          for sharing in (0.05, 0.15, 0.25, 0.35, 0.45)]
     )  # fmt: skip
     series = {0.8: "upper", 1.4: "lower"}
-    said = rows_headline(whole, series, "Azure")["series"].to_list()
+    sharings = (0.05, 0.15, 0.25, 0.35, 0.45)
+    whole = with_series(whole, series)
+    said = rows_headline(whole, series, "Azure", sharings)["series"].to_list()
     assert [name for name in said if "cells" in name] == [
         "BlendServe over NanoFlow-DFS, Azure, mean of the printed cells",
         "BlendServe over NanoFlow-DFS, smallest of the cells",
         "BlendServe over NanoFlow-DFS, largest of the cells",
     ]
-    part = rows_headline(whole[:-1], series, "Azure")
+    part = rows_headline(whole[:-1], series, "Azure", sharings)
     assert part.height == 9
     assert set(part["series"]) == {"upper", "lower"}
+
+
+@pytest.mark.parametrize(("figure", "cells"), [("fig11", 65), ("fig13", 45), ("fig14", 50), ("fig15", 45)])
+def test_a_full_map_has_every_printed_cell(figure, cells):
+    """The default densities and sharing ratios are those of the published table, row by row and column by column."""
+    entry = spec.find(f"blendserve/{figure}")
+    given = entry.bind({})
+    grid = pl.DataFrame(list(product(given["densities"], given["sharings"])), ["density", "sharing"], orient="row")
+    printed = published(entry.id).filter(pl.col("series").str.ends_with("x = sharing ratio"))
+    asked = sys.modules[entry.function.__module__].SERIES
+    found = grid_headline(with_series(grid, asked).with_columns(gain=1.0), ())
+    assert printed.height == cells
+    assert set(found.select("series", "x").rows()) == set(printed.select("series", "x").rows())
+
+
+def test_a_row_without_a_label_lies_between_those_beside_it():
+    rows = list(row_series("WildChat", (0.8, 1.0, 1.2, 1.4, 1.6), 9))
+    assert rows == pytest.approx([0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6])
+    names = list(row_series("ShareGPT", (0.8, 0.9), 4).items())
+    assert [density for density, _ in names] == [0.8, 0.85, 0.9, 0.95]
+    assert [UNLABELLED in name for _, name in names] == [False, True, False, True]
 
 
 def test_lengths_of_a_real_trace_are_named(shared_data):

@@ -3,6 +3,7 @@
 import polars as pl
 
 from workbench.catalogue.blendserve import hardware as chips
+from workbench.catalogue.blendserve.heat import UNLABELLED
 from workbench.catalogue.blendserve.jobs import BLEND, NF_DFS, TRACES
 from workbench.catalogue.outcome import Outcome
 from workbench.figures.base import GREY, Palette, figure, log_axis, published_marks
@@ -12,21 +13,18 @@ from workbench.figures.panels import stack
 
 
 def heat(outcome: Outcome, _: str | None = None) -> Canvas:
-    """Gain by density and sharing ratio; below ours stands the printed one where a row has a label."""
+    """Gain by density and sharing ratio; below ours stands the printed one. A density without a label is marked ≈."""
     table = outcome.tables["cells"]
-    table = table.filter(pl.col("backend") == table["backend"][0]).group_by("density", "sharing").agg(pl.mean("gain"))
+    cells = table.filter(pl.col("backend") == table["backend"][0])
+    table = cells.group_by("density", "sharing").agg(pl.mean("gain"))
     densities, sharings = sorted(table["density"].unique()), sorted(table["sharing"].unique())
     ours = {(row["density"], row["sharing"]): row["gain"] for row in table.iter_rows(named=True)}
-    printed = {
-        (f"density {density:.2f}", f"{ratio:g}"): row["value"]
-        for row in outcome.published.iter_rows(named=True)
-        for density in densities
-        for ratio in sharings
-        if f"density {density:.2f}" in row["series"] and row["x"] == f"{ratio:g}"
-    }
+    series = dict(cells.select("density", "series").unique().iter_rows())
+    published = {(row["series"], row["x"]): row["value"] for row in outcome.published.iter_rows(named=True)}
+    names = [f"≈ {density:.4g}" if UNLABELLED in series[density] else f"{density:.2f}" for density in densities]
 
     def text(density: float, ratio: float) -> str:
-        theirs = printed.get((f"density {density:.2f}", f"{ratio:g}"))
+        theirs = published.get((series[density], f"{ratio:g}"))
         mine = ours.get((density, ratio))
         return ("" if mine is None else f"{mine:.2f}") + (f"<br>◇ {theirs:.2f}" if theirs is not None else "")
 
@@ -37,7 +35,7 @@ def heat(outcome: Outcome, _: str | None = None) -> Canvas:
         {
             "type": "heatmap",
             "x": [f"{ratio:g}" for ratio in sharings],
-            "y": [f"{density:.2f}" for density in densities],
+            "y": names,
             "z": [[ours.get((density, ratio)) for ratio in sharings] for density in densities],
             "text": [[text(density, ratio) for ratio in sharings] for density in densities],
             "texttemplate": "%{text}", "colorscale": "Viridis", "colorbar": {"title": {"text": "gain"}},

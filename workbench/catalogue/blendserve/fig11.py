@@ -15,6 +15,7 @@ from workbench.catalogue.blendserve.heat import (
     grid_headline,
     is_whole,
     say,
+    with_series,
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
 from workbench.catalogue.context import Context
@@ -59,7 +60,9 @@ def fig11(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """A cell is a mix of its own; its gain is the ratio of throughputs."""
-    table = cells(context, "burstgpt-like", model, accelerator, densities, sharings, requests, scan, overlap)
+    table = with_series(
+        cells(context, "burstgpt-like", model, accelerator, densities, sharings, requests, scan, overlap), SERIES
+    )
     gain = table["gain"]
     spread = table.group_by("density").agg(pl.col("gain").max() - pl.col("gain").min())["gain"].max()
     rows = table.group_by("density").agg(pl.mean("gain")).sort("density")
@@ -72,4 +75,4 @@ def fig11(
         (LOWEST, "", rows["gain"][0], "1"),
         (HIGHEST, "", rows["gain"][-1], "1"),
     ]
-    return {"cells": table, "headline": grid_headline(table, SERIES, more if is_whole(table, DENSITIES) else ())}
+    return {"cells": table, "headline": grid_headline(table, more if is_whole(table, DENSITIES, SHARINGS) else ())}

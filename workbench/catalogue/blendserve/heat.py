@@ -4,7 +4,7 @@ The grid is cut into cells so that a sweep can share them out: `wb.sweep("blends
 ...], "sharings": [(0.05,), ...]})` runs one cell a task, keeps each, and goes on where it stopped.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any
 
@@ -26,16 +26,19 @@ from workbench.catalogue.blendserve.parameters import STRONGER
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import Assumption
+from workbench.catalogue.spec import Assumption, Match
 
 GAIN = f"{BLEND} over {NF_DFS}"
+UNLABELLED = "no printed label"
 SHARINGS = (0.05, 0.15, 0.25, 0.35, 0.45)
 QUICK = {"burstgpt-like": 400_000}
 QUICK_OTHERS = 200_000
 
+BETWEEN = "rows of the figure; one without a printed label lies midway between the labels beside it"
 Densities = Annotated[
     tuple[float, ...], Par("Densities", low=0.3, high=3.0, status="published", source="rows of the figure")
 ]
+Rows = Annotated[tuple[float, ...], Par("Densities", low=0.3, high=3.0, status="inferred", source=BETWEEN)]
 Sharings = Annotated[
     tuple[float, ...], Par("Sharing ratios", low=0.02, high=0.6, status="published", source="columns of the figure")
 ]
@@ -93,32 +96,62 @@ def cells(
     return pl.DataFrame(rows)
 
 
-def row_series(source: str, rows: Mapping[int, float], of: int) -> dict[float, str]:
-    """The published series of each density: the rows of a map whose label is printed, counted from the top."""
-    return {
-        density: f"{GAIN}, {source}, row {row} of {of} (density {density:.2f}), x = sharing ratio"
-        for row, density in rows.items()
-    }
+def row_series(source: str, labels: Sequence[float], of: int) -> dict[float, str]:
+    """The published series of each row of a map, by density, from the top.
+
+    Every second row has a printed label, the first among them. A row between two labels is taken to lie midway; a last
+    one below the last label is taken to lie as far from it as the one above.
+
+    >>> list(row_series("ShareGPT", (1.0, 1.2), 4))
+    [1.0, 1.1, 1.2, 1.3]
+    """
+    series = {}
+    for row in range(1, of + 1):
+        above, labelled = (row - 1) // 2, row % 2 == 1
+        if labelled:
+            density = labels[above]
+        elif above + 1 < len(labels):
+            density = (labels[above] + labels[above + 1]) / 2
+        else:
+            density = labels[above] + (labels[above] - labels[above - 1]) / 2
+        label = f"density {density:.2f}" if labelled else UNLABELLED
+        series[round(density, 4)] = f"{GAIN}, {source}, row {row} of {of} ({label}), x = sharing ratio"
+    return series
 
 
-def grid_headline(table: pl.DataFrame, series: Mapping[float, str], more: Sequence[tuple]) -> pl.DataFrame:
-    """Headline rows of the cells, by the series of each density, and of the whole grid."""
-    known = [(series[row["density"]], row["sharing"], row["gain"], "1")
-             for row in table.iter_rows(named=True) if row["density"] in series]  # fmt: skip
+def row_matches(series: Mapping[float, str]) -> tuple[Match, ...]:
+    """What is said of the verdicts on a map of which every second row has a printed label."""
+    between = tuple(name for name in series.values() if UNLABELLED in name)
+    note = "no label is printed at this row, its density is taken from those beside it"
+    return Match(between, note=note, assumptions=(SLOPES, SHORT)), Match(assumptions=(SLOPES, SHORT))
+
+
+def with_series(table: pl.DataFrame, series: Mapping[float, str]) -> pl.DataFrame:
+    """The cells, each with the published series its row belongs to (empty where the figure has no such row)."""
+    return table.with_columns(
+        pl.col("density").replace_strict(series, default="", return_dtype=pl.String).alias("series")
+    )
+
+
+def grid_headline(table: pl.DataFrame, more: Sequence[tuple]) -> pl.DataFrame:
+    """Headline rows of the cells, by their series, and of the whole grid."""
+    known = [(row["series"], row["sharing"], row["gain"], "1") for row in table.iter_rows(named=True) if row["series"]]
     return headline([*known, *more])
 
 
-def is_whole(table: pl.DataFrame, densities: Sequence[float]) -> bool:
+def is_whole(table: pl.DataFrame, densities: Iterable[float], sharings: Sequence[float]) -> bool:
     """Whether the cells are those of the published map: what is said of all of them is withheld for a part."""
-    return set(table.select("density", "sharing").rows()) == set(product(densities, SHARINGS))
+    return set(table.select("density", "sharing").rows()) == set(product(densities, sharings))
 
 
-def rows_headline(table: pl.DataFrame, series: Mapping[float, str], source: str) -> pl.DataFrame:
-    """Headline rows of a map of which some rows are printed."""
+def rows_headline(
+    table: pl.DataFrame, series: Mapping[float, str], source: str, sharings: Sequence[float]
+) -> pl.DataFrame:
+    """Headline rows of a map of which every second row has a printed label."""
     gain = table["gain"]
     more = [
         (f"{GAIN}, {source}, mean of the printed cells", "", gain.mean(), "1"),
         (f"{GAIN}, smallest of the cells", "", gain.min(), "1"),
         (f"{GAIN}, largest of the cells", "", gain.max(), "1"),
     ]
-    return grid_headline(table, series, more if is_whole(table, list(series)) else ())
+    return grid_headline(table, more if is_whole(table, series, sharings) else ())

@@ -4,6 +4,7 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main
+from workbench.serving import Failure, LinkFailure, Update
 
 COMMON = ["--trace", "azure-code-2023-like", "--cluster", "dgx-h100", "--model", "llama-3-8b"]
 PROMISE = ["--ttft", "1", "--tbt", "0.1"]
@@ -103,6 +104,34 @@ def test_bounds_are_those_of_each_kind_where_prompts_and_decoding_are_apart(caps
     assert (code, out.startswith(f"{name} bears ")) == (0, True)
 
 
+def test_failures_and_updates_are_those_of_python(capsys, trace, tmp_path):
+    """A host is its eight instances, a link both of its ways; the model has no name in the trace, so none is needed."""
+    arguments = ["--trace", trace, "--cluster", "blitzscale-a", "--model", "llama-3-8b", *PROMISE]
+    happens = ["--fail", "host:1@5-9", "--fail", "instance:0@6.5", "--fail", "link:2@3-4", "--fail", "memory:0@1-2"]
+    code, out, err = run(
+        capsys, "simulate", "blitzscale", *arguments, *happens, "--update", 7, "--set", "stale_s=2", "--out",
+        tmp_path / "run",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    same = wb.simulate(
+        wb.system("blitzscale", stale_s=2.0), trace=trace, cluster="blitzscale-a", models="llama-3-8b",
+        slo=wb.slo(ttft_s=1, tbt_s=0.1), deployment=wb.deployment(colocated=False),
+        failures=[*(Failure(time_s=5, instance=k, back_s=9) for k in range(8, 16)), Failure(time_s=6.5, instance=0)],
+        link_failures=[
+            *(LinkFailure(time_s=3, instance=2, back_s=4, way=way) for way in ("in", "out")),
+            LinkFailure(time_s=1, host=0, back_s=2),
+        ],
+        updates=[Update(time_s=7, model="default")],
+    )  # fmt: skip
+    assert out.startswith(same.sentence)
+    saved = wb.load(tmp_path / "run")
+    assert saved.requests.equals(same.requests)
+    assert saved.timeline.equals(same.timeline)
+    assert set(saved.requests["weight_version"]) == {0, 1}
+    code, out, _ = run(capsys, "capacity", "allcache", *arguments, "--fail", "host:0@5", "--attainment", 0.5)
+    assert (code, out.startswith("allcache bears ")) == (0, True)
+
+
 def test_capacity_and_plan_answer(capsys, trace):
     arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", *PROMISE]
     code, out, _ = run(capsys, "capacity", "dedicated", *arguments, "--attainment", 0.95)
@@ -152,6 +181,16 @@ def test_capacity_and_plan_answer(capsys, trace):
             ["plan", *COMMON, *PROMISE, "--system", "blitzscale", "--instances", "9:9", "--tp", 1],
             "instances for prompts and 9 that",
         ),
+        (["simulate", "fixed", *COMMON, "--fail", "gpu:1@5"], "--fail takes WHAT:N@FROM or WHAT:N@FROM-TO"),
+        (["simulate", "fixed", *COMMON, "--fail", "link:1@5"], "write link:1@5-SECONDS"),
+        (["simulate", "fixed", *COMMON, "--fail", "instance:1@5-4"], "--fail instance:1@5-4 ends before it begins"),
+        (["simulate", "fixed", *COMMON, "--fail", "host:9@5"], "--fail host:9@5 names host 9"),
+        (["simulate", "fixed", *COMMON, "--fail", "instance:99@5"], "--fail: holds a value that cannot be used; name"),
+        (["simulate", "fixed", *COMMON, "--fail", "link:0@5-6"], "--fail: has failures of links, but no network"),
+        (["simulate", "fixed", *COMMON, "--update", "5"], "--update: updates need a pool"),
+        (["simulate", "fixed", *COMMON, "--update", "chat"], "--update takes NAME@SECONDS, as in chat@60, got 'chat'"),
+        (["simulate", "aegaeon", *COMMON, "--fail", "instance:0@5"], "--fail: names instances that fail"),
+        (["capacity", "allcache", *COMMON, *PROMISE, "--update", "x@5"], "--update: updates name 'x'"),
         (["simulate", "distserve-full", *COMMON], "a deployment with prefill=(least, most)"),
     ],
 )

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from workbench.cli import happening
 from workbench.cli.places import require_writable
 from workbench.errors import UserError
 
@@ -13,6 +14,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     simulate = commands.add_parser("simulate", help="let a system serve a trace on a cluster")
     simulate.add_argument("system", metavar="SYSTEM", help="of wb.systems(): fixed, fixed@half, dedicated, ...")
     _common(simulate, promised=False)
+    happening.add(simulate)
     simulate.add_argument(
         "--backend", default="compiled", metavar="NAME", help="compiled (default) or simpy; both give the same times"
     )
@@ -30,6 +32,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     capacity = commands.add_parser("capacity", help="the largest load at which a system keeps a promise")
     capacity.add_argument("system", metavar="SYSTEM", help="of wb.systems()")
     _common(capacity, promised=True)
+    happening.add(capacity)
     capacity.set_defaults(run=_capacity)
 
     plan = commands.add_parser("plan", help="the smallest deployment that keeps a promise, and what binds")
@@ -178,9 +181,10 @@ def _simulate(options: argparse.Namespace) -> None:
     deployment = _deployment(options, apart=_keeps_apart(system))
     with progress() as tell:
         tell(f"{options.system} serves {options.trace}")
-        run = operating.simulate(
-            system, **_asked(options), deployment=deployment, backend=options.backend, until_s=until_s
-        )
+        asked = _asked(options)
+        asked |= happening.happening(options, asked["cluster"], deployment.tp)
+        with happening.named(options):
+            run = operating.simulate(system, **asked, deployment=deployment, backend=options.backend, until_s=until_s)
     print(run.sentence + "\n")
     for note in run.notes:
         print(note + "\n")
@@ -211,10 +215,10 @@ def _capacity(options: argparse.Namespace) -> None:
 
     system = _system(options, options.system)
     deployment = _deployment(options, apart=_keeps_apart(system))
-    with progress() as tell:
-        found = operating.capacity(
-            system, **_asked(options), deployment=deployment, attainment=options.attainment, progress=tell
-        )
+    asked = _asked(options)
+    asked |= happening.happening(options, asked["cluster"], deployment.tp)
+    with progress() as tell, happening.named(options):
+        found = operating.capacity(system, **asked, deployment=deployment, attainment=options.attainment, progress=tell)
     print(found.sentence + "\n")
     show(found.tried.drop("run"), "Loads that were run")
 

@@ -283,3 +283,5 @@ def test_hostile_requests_are_served_or_rejected(system, backend):
     empty = served(system, trace=table((0.0, 8, 1)).clear(), backend=backend)
     assert empty.sentence.endswith("no requests came.")
     assert empty.scaleouts.is_empty()
+    turned_away = served("ideal", (0.0, 5000, 9), (1.0, 6000, 9), backend=backend)
+    assert " served 0 of 2 requests without any instance of TP 1 and rejected 2 that fit none." in turned_away.sentence

@@ -196,7 +196,7 @@ class Run(Record):
         if not self.served.asked.height:
             return f"{where}: no requests came."
         text = (
-            f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests by {self._instances} of TP "
+            f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests {self._instances} of TP "
             f"{self.deployment.tp}"
         )
         if found["rejected"]:
@@ -216,8 +216,9 @@ class Run(Record):
     def _instances(self) -> str:
         """How many there were, in words."""
         if self.scenario.pool is None:
-            return counted(len(self.scenario.instance_models), "instance")
-        return f"up to {counted(round(self.peak_gpus / self.deployment.tp), 'instance')}"
+            return f"by {counted(len(self.scenario.instance_models), 'instance')}"
+        most = round(self.peak_gpus / self.deployment.tp)
+        return f"by up to {counted(most, 'instance')}" if most else "without any instance"
 
     def __repr__(self) -> str:
         return f"<Run of {self.sentence.rstrip('.')}>"

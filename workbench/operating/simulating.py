@@ -308,7 +308,7 @@ def _notes(
         if longer:
             notes.append(
                 f"Of the requests of {name} {longer:,} take more than the {model.max_context:,} tokens that "
-                f"{model.name} was made for; they are served as if it knew longer ones."
+                f"{model.name} was made for; those that fit an instance are served as if it knew longer ones."
             )
     short = {name: need for name, need in layout.needed.items() if need > layout.instances}
     if short:

@@ -13,7 +13,7 @@ from workbench.catalogue.spec import ALL, Agree, Assumption, Match, Ordering
 @pytest.fixture
 def toy():
     """`toy/line`: y = slope * x; SimPy answers 1 % more, torch is missing; two series, one random."""
-    kept = dict(spec._SPECS)
+    kept = dict(spec.all_specs())
 
     @spec.experiment(
         "toy/line",
@@ -26,6 +26,7 @@ def toy():
         matches=(
             Match(series=("height",), tolerance=0.05, assumptions=(Assumption("the slope is two", {"slope": 3.0}),)),
             Match(series=("calibrated",), fitted=ALL),
+            Match(series=("width",), incomparable={"": "a line has none"}),
         ),
         orderings=(Ordering("low is below high", ("low", "height"), x="1"),),
         agrees=(Agree("height", "line", ("x",), "y_m", {("analytic", "simpy"): (-0.02, 0.02)}),),
@@ -68,6 +69,7 @@ height,9,1,,,m,published
 height,1,2.1,,,m,computed
 height,2,4,,,km,published
 nowhere,1,1,,,m,published
+width,,1,,,m,published
 """
 
 

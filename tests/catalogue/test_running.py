@@ -43,6 +43,7 @@ def test_every_reading(toy, points):
         "computed",
         "not comparable",  # another unit
         "not comparable",  # no such series
+        "not comparable",  # none, for a reason
         "reproduced",  # the ordering
     ]
     differs = outcome.verdicts[1]
@@ -53,6 +54,17 @@ def test_every_reading(toy, points):
     assert outcome.verdicts[2].published == "at least 5 m"
     assert outcome.verdicts[0].strength == "within 5 %"
     assert outcome.verdicts[-1].strength == "ordering"
+
+
+def test_a_number_that_is_missing_says_why(toy, points):
+    """Another x of the same series, nothing at all, and what the experiment itself says of it."""
+    missing = [v.reason for v in running.run(toy, {"points": 5}, points=points).verdicts if v.ours == ""]
+    assert missing == [
+        "this run holds the number for 1, 2, 3, ... instead; other parameters may give it",
+        "it is given in 'km', ours in 'm'",
+        "this run holds no such number",
+        "a line has none",
+    ]
 
 
 def test_published_points_grey_off_the_papers_setting_but_own_points_are_judged(toy, tmp_path):

@@ -65,6 +65,10 @@ def against_measurements(
     )
 
 
+SHOWN = 3
+"""At most, of the x at which a run has a number, where one is missing."""
+
+
 class Ours:
     """Our headline numbers, looked up by series and x: one value a replication, of the first backend that gives it."""
 
@@ -83,6 +87,14 @@ class Ours:
         """The values and their unit; an empty list where there is no such number."""
         _, unit, values = self._found.get((series, place_of(x)), ("", "", []))
         return values, unit
+
+    def lacks(self, series: str) -> str:
+        """Why a published point has no number of ours beside it, where nobody gave a better reason."""
+        places = [f"{x:g}" if isinstance(x, float) else x for name, x in self._found if name == series]
+        if not (places := [place for place in places if place]):
+            return "this run holds no such number"
+        more = ", ..." if len(places) > SHOWN else ""
+        return f"this run holds the number for {', '.join(places[:SHOWN])}{more} instead; other parameters may give it"
 
     def instead_of(self, series: str) -> str:
         """What a reader may name instead of a point that is not there: another x of its series, else another series."""
@@ -106,8 +118,9 @@ def _point(draft: Draft, ours: Ours, row: Row) -> Verdict:
     band = _band(row, match.tolerance)
     values, unit = ours(row["series"], row["x"])
     if not values:
-        why = ours.instead_of(row["series"]) if row["kind"] == "user" else draft.reason
-        return _verdict(draft, row, "", None, band, "not comparable", why or "this run holds no such number")
+        absent = draft.reason or match.incomparable.get(row["x"], "")
+        why = ours.instead_of(row["series"]) if row["kind"] == "user" else absent
+        return _verdict(draft, row, "", None, band, "not comparable", why or ours.lacks(row["series"]))
     if row["unit"] and row["unit"] != unit:
         why = f"it is given in {row['unit']!r}, ours in {unit!r}"
         return _verdict(draft, row, "", None, band, "not comparable", why)

@@ -32,7 +32,7 @@ class Match(NamedTuple):
         series: published series this is about; empty for all that no other match names.
         tolerance: relative tolerance for published values that come without a band.
         fitted: the x of values that a parameter was calibrated on (`ALL` for all); their verdicts read "fitted".
-        incomparable: x -> why the value there is no measurement of what we compute.
+        incomparable: x -> why the value there is no measurement of what we compute, or why we compute none.
         note: what a reader should know about all these verdicts, added to their reasons.
         assumptions: what to blame when it differs.
     """

@@ -40,6 +40,14 @@ SPREAD = "spread over the sharing ratio at one density [acceptance]"
         Match(tuple(SERIES.values()), assumptions=(SLOPES,)),
         Match(assumptions=(SLOPES, SHORT)),
         Match(
+            ("prototype: dual scan over NanoFlow-DFS over densities 0.8 to 1.4",),
+            incomparable={"": "an earlier variant of the scan, which put long requests first"},
+        ),
+        Match(
+            ("error of the authors' simulated speed-up",),
+            incomparable={"four traces": "it compares their simulator with their accelerators; none is at hand"},
+        ),
+        Match(
             (SPREAD,),
             incomparable={
                 "": "one run of a cell holds a few hundred videos, which move it by some 0.02; repeat the run"

@@ -46,6 +46,10 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
             (PLACE,),
             assumptions=(Assumption("a leaf may cost the two tokens of its prefix", {"threshold_tokens": 0}),),
         ),
+        Match(
+            ("share of the run spent on tree, sampling and transformation",),
+            incomparable={"": "five requests are no run to take a share of; blendserve/tree-operation times the tree"},
+        ),
     ),
 )
 def fig5(

@@ -56,6 +56,10 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
                 Assumption("all requests of BurstGPT share 5 tokens", {"system_prompt_tokens": 0}),
             ),
         ),
+        Match(
+            ("prototype: share of hits that NanoFlow-Balance keeps with idle prefix retention",),
+            incomparable={"": "this run keeps no idle prefixes; blendserve/retention does"},
+        ),
     ),
 )  # fmt: skip
 def fig9(

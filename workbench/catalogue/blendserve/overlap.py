@@ -36,7 +36,13 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     draw="blending_basics.overlap",
     panels=("rates", "gain"),
     say=_say,
-    matches=(Match(tolerance=1e-6),),
+    matches=(
+        Match(tolerance=1e-6),
+        Match(
+            ("median relative error of the fitted f_ov [acceptance]",),
+            incomparable={"real run": "it takes kernels that run beside each other on an accelerator; none was there"},
+        ),
+    ),
 )
 def overlap(
     context: Context,

@@ -26,6 +26,8 @@ PRINTED = {
 DENSITIES = {"MMLU": 54.91, "Azure-Trace": 33.2, "BurstGPT": 17.78, "ShareGPT": 3.12, "WildChat": 2.13, "LIMO": 0.14,
              "OpenVid": 0.05}  # fmt: skip
 """Densities printed in Fig 2 and Table 4."""
+LENGTH_FILES = {"sharegpt.csv": (298.8, 323.7), "lmsys.csv": (92.2, 207.4), "splitwise.csv": (1154.7, 211.1)}
+"""Mean prompt and output tokens of NanoFlow's length files, without any sharing (notes on BlendServe, data)."""
 AT_MEANS = ("MMLU", "Azure-Trace")
 """Sources whose printed density is that of their printed means."""
 

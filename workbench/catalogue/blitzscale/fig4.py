@@ -58,6 +58,10 @@ def _as_many(tables: Mapping[str, pl.DataFrame]) -> str:
             note="the window and the scaling of the paper's trace are not stated; here it is the trace's busiest hour",
         ),
         Match((RULE,)),
+        Match(
+            ("host-cache hit rate in ServerlessLLM's own paper",),
+            incomparable={"": "quoted from a paper about another cluster and trace, neither of which is described"},
+        ),
     ),
     agrees=(
         Agree("instances started, by second", "seconds", ("time_s",), "started",

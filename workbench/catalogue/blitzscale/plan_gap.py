@@ -9,7 +9,7 @@ import polars as pl
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
-from workbench.catalogue.spec import experiment
+from workbench.catalogue.spec import Match, experiment
 from workbench.scaling.model.chain_times import best_chains, plan_time
 from workbench.scaling.policy.chain_plan import Holder, Spare, plan_chains
 
@@ -36,6 +36,15 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     draw="copies.gaps",
     say=_say,
     stochastic=True,
+    matches=(
+        Match(
+            ("nominal link speed in the drawing", "bandwidth inside a scale-up group"),
+            incomparable=dict.fromkeys(
+                ("PCIe 4, two GPUs share it", "RDMA", "NVLink"),
+                "it describes a drawing; links of the random clusters here have 100, 200 or 400 Gbps",
+            ),
+        ),
+    ),
 )
 def plan_gap(
     context: Context,

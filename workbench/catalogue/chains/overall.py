@@ -143,6 +143,7 @@ def _span(tables: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
         Match((MEAN[PROPOSED],), tolerance=0.15, note="sites and jobs are drawn anew"),
         Match((MEAN[BPRR],), incomparable=dict.fromkeys(JUDGED, _ROUTES)),
         Match((MEAN[CAPPED], MEAN[FREE]), incomparable=dict.fromkeys(JUDGED, _DRAWS)),
+        Match((RANGE,), incomparable={"over J and eta": "a range over all cells; it has a verdict of its own below"}),
         Match((SAVED,), assumptions=(Assumption("servers join by sorted throughputs", {"window": "summed"}),)),
     ),
     orderings=(

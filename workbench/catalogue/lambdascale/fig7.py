@@ -128,6 +128,10 @@ _RATIO = "the FaaScale time below it rests on a fit to the records"
         Match(tuple(recorded_series("FaaSNet", name) for name in ("7B", "13B")), assumptions=(_TREE,)),
         Match((recorded_series("FaaSNet", "70B"),), incomparable=_REPEATED, assumptions=(_RATE,)),
         Match(
+            tuple(f"recorded time, {way} to GPUs, 70B" for way in ("host memory", "SSD")),
+            incomparable={"one node": "a node that loads from its own memory or disk: no multicast takes part"},
+        ),
+        Match(
             (
                 "FaaSNet over FaaScale, from the recorded times, smallest and largest",
                 "FaaSNet over FaaScale, from the recorded times",

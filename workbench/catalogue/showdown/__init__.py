@@ -2,5 +2,5 @@
 
 from importlib import import_module
 
-for _name in ("burst", "savings", "pool", "two_bursts", "pool_multicast", "valleys"):
+for _name in ("burst", "savings", "pool", "two_bursts", "pool_multicast", "valleys", "pipelines_in_chains"):
     import_module(f"{__name__}.{_name}")

@@ -28,7 +28,8 @@ class Plan(Record):
             instances, accelerators, attainment, gpu_allocated_s, gpu_active_s, peak_gpus, prefill, decode, binds, why`.
             Instances and accelerators are the most there may be, prefill and decode how many of these compute prompts
             and decode where they are kept apart; what binds is what the next smaller size lacks (the whole cluster,
-            where even that does not do: `instances` is then empty).
+            where even that does not do: `instances` is then empty; where it is told beforehand that nothing can do, the
+            costs are empty too, and the attainment is the most that there could be).
         tried: every run: the same columns without the last two.
         sentence: the answer in words.
     """
@@ -67,8 +68,9 @@ def plan(
     models, which share their places, the number of hosts; the GPU time that it takes and the most GPUs that it held
     at a time are its cost. Of a system that keeps prompts and decoding apart all pairs of numbers are run, up to
     the least sum that will do, and of equal sums the pair that keeps the promise best is taken: there, more of one
-    kind may keep it worse. What binds is found by running the next smaller size again with KV, slots, starts,
-    instances or even arrivals given for free.
+    kind may keep it worse. A deployment of which even idle instances are too slow for the share asked for (see
+    `workbench.operating.least_times.bound_of`) is not run at all. What binds is found by running the next smaller size
+    again with KV, slots, starts, instances or even arrivals given for free.
 
     Parameters:
         trace: what arrives.
@@ -142,6 +144,13 @@ def _numbers(one: Try) -> tuple:
 
 
 def _found(search: Search, best: Try | None) -> tuple:
+    if best is None and not search.known:
+        tp, bound = max(search.hopeless.items(), key=lambda one: (one[1].share, -one[1].ttft_s, -one[1].tbt_s))
+        why = (
+            f"even on idle instances of TP {tp} at most {bound.share:.1%} of the requests can, and {search.share:.0%} "
+            f"need a TTFT of {bound.ttft_s:.3g} s and a TBT of {bound.tbt_s:.3g} s at least"
+        )
+        return tp, None, None, bound.share, *[None] * 5, "compute", why
     if best is None:
         most = max(search.all, key=lambda one: one.attainment)
         binds = search.binds(most.tp, search.size_of(most))
@@ -159,7 +168,9 @@ def _sentence(found: pl.DataFrame, scaling: set[str], slo: SLO, attainment: floa
     parts = []
     for row in found.iter_rows(named=True):
         who = f"{row['system']} for {row['model']}"
-        if row["instances"] is None:
+        if row["peak_gpus"] is None:
+            parts.append(f"{who} keeps it with no part of {cluster.name}: {row['why']}")
+        elif row["instances"] is None:
             parts.append(
                 f"{who} keeps it with no part of {cluster.name}: at best for {row['attainment']:.1%}, and "
                 f"{row['binds']} binds"

@@ -9,6 +9,7 @@ import polars as pl
 from workbench.errors import UserError
 from workbench.operating.growing import bounds_of
 from workbench.operating.layout import instance_places
+from workbench.operating.least_times import Bound, bound_of
 from workbench.operating.run_handle import Run
 from workbench.operating.simulating import Asked, resolved, run_of
 from workbench.operating.system_record import System
@@ -65,6 +66,7 @@ class Search:
         self.of_the_run, self.progress = of_the_run, progress
         self.deployments: dict[int, Deployment] = {}
         self.known: dict[tuple[int, Size], Try] = {}
+        self.hopeless: dict[int, Bound] = {}
 
     @property
     def all(self) -> list[Try]:
@@ -126,17 +128,24 @@ class Search:
         return {"autoscaler": "none", "provisioning": size if len(self.models) == 1 else "full"}
 
     def _possible(self, deployments: Sequence[Deployment] | None) -> list[tuple[Deployment, list[Any]]]:
-        """Deployments that can hold the models, with the sizes that the cluster has room for."""
+        """Deployments that can hold the models and may keep the promise, with the sizes that the cluster has room for.
+
+        Those of which no size can keep it are in `hopeless`, by their TP.
+        """
         tried = [Deployment(tp=tp) for tp in TPS] if deployments is None else list(deployments)
         found, refusals = [], []
         for deployment in tried:
             try:
                 sizes = self._sizes(deployment)
-                self._resolve(deployment, sizes[-1])
-                found.append((deployment, sizes))
+                bound = bound_of(self._resolve(deployment, sizes[-1]), self.slo, self.share)
             except UserError as error:
                 refusals.append(error)
-        if not found:
+                continue
+            if bound.share < self.share:
+                self.hopeless[deployment.tp] = bound
+            else:
+                found.append((deployment, sizes))
+        if not (found or self.hopeless):
             raise refusals[-1] if deployments else refusals[0]
         return found
 

@@ -103,8 +103,8 @@ def test_a_request_alone_takes_just_that(name):
 
 
 def test_a_promise_that_nobody_can_keep_is_answered_at_once():
-    """Half the prompts take 0.1 s at least, the others 1 s, and a further token 0.01 s. Within 0.101 s 50 % can be, 60 %
-    not; then nothing is run, and the plan says what 60 % would need."""
+    """Half the prompts take 0.1 s at least, the others 1 s, and a further token 0.01 s. Within 0.101 s 50 % can be,
+    60 % not; then nothing is run, and the plan says what 60 % would need."""
     step = StepForm(compute=(0.0, 1e-3, 0.0, 0.0, 0.0), memory=(0.01, 0.0, 0.0, 0.0, 0.0))
     trace = table(*[(5.0 * k, 1000 if k % 2 else 100, 3) for k in range(40)])
     given = {"cluster": quarters(2, 8), "models": "llama-3-8b", "step": step, "kv_tokens": 2**14}

@@ -121,11 +121,11 @@ def _growing(
     pool, bounds = pool_of(system, cluster, deployment, models), bounds_of(system, deployment)
     borne = _borne(requests, needed)
     models = {name: model.with_dtype(deployment.dtype, deployment.kv_dtype) for name, model in models.items()}
-    kept, notes, groups = pinned_models(system, models, pool), [bounds.note] if bounds.note else [], []
-    if system.path == "multicast" and system.pinned and (left := [name for name in models if name not in kept]):
-        notes.append(f"The memory of pinned hosts has no room for {listed(left)}, which may leave it like any other.")
+    notes, groups = [bounds.note] if bounds.note else [], []
+    by_model, note = _pinning(system, models, pool, cluster)
+    notes += [note] if note else []
     for name, by_kind in hosted.items():
-        mine = system if name in kept or not system.pinned else system.replaced(pinned=0)
+        mine = by_model[name]
         (one,) = by_kind.values()  # a pool has hosts that are alike
         groups.append(
             Group(
@@ -154,12 +154,25 @@ def _apart(
     pool, network = pool_of(system, cluster, deployment, models), network_on(cluster, deployment.tp)
     models = {name: model.with_dtype(deployment.dtype, deployment.kv_dtype) for name, model in models.items()}
     borne, served = _borne(requests, needed), {}
+    by_model, note = _pinning(system, models, pool, cluster)
     for name, by_kind in hosted.items():
         (one,) = by_kind.values()  # a pool has hosts that are alike
-        start_up = start_up_of(system, models[name], cluster, deployment, one.step, places)
+        start_up = start_up_of(by_model[name], models[name], cluster, deployment, one.step, places)
         served[name] = Served(one.step, one.kv_tokens, start_up, borne[name])
     groups = groups_apart(system, deployment, cluster, network, models, served, places)
-    return Layout(groups=groups, places=places, needed=needed, pool=pool, network=network)
+    return Layout(groups=groups, places=places, needed=needed, pool=pool, network=network, note=note)
+
+
+def _pinning(
+    system: System, models: Mapping[str, Model], pool: Pool, cluster: Cluster
+) -> tuple[dict[str, System], str]:
+    """The system as it is for each model: hosts keep no copy of one that finds no room there; and a note on these."""
+    kept = pinned_models(system, models, pool, float(cluster.host.host_memory_bytes or math.inf))
+    left = [name for name in models if name not in kept and system.pinned and system.path in ("multicast", "chains")]
+    note = (
+        f"The memory of pinned hosts has no room for {listed(left)}, which may leave it like any other." if left else ""
+    )
+    return {name: system.replaced(pinned=0) if name in left else system for name in models}, note
 
 
 def _borne(requests: pl.DataFrame, needed: Mapping[str, float]) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Serving while weights come: the pipelines of a scale-out by λScale, and what hosts keep in memory for it."""
 
 import functools
+import math
 from collections.abc import Mapping
 
 from workbench.operating.system_record import System
@@ -51,13 +52,27 @@ def piped(step: StepForm, overhead_s: float) -> StepForm:
     return step.model_copy(update=rows | {"source": f"{step.source}, and {overhead_s:g} s between stages"})
 
 
-def pinned_models(system: System, models: Mapping[str, Model], pool: Pool) -> tuple[str, ...]:
-    """Which models stay in the memory of the pinned hosts: in their order, each that finds room beside those before."""
-    found, room = [], pool.cache_bytes if system.path == "multicast" and system.pinned else 0.0
-    for name, model in models.items():
-        if model.weight_bytes <= room:
+def pinned_models(
+    system: System, models: Mapping[str, Model], pool: Pool, memory_bytes: float = math.inf
+) -> tuple[str, ...]:
+    """Which models stay in the memory of their pinned hosts: in their order, each that finds room beside those before.
+
+    Parameters:
+        system: path *multicast* keeps all on the first hosts, in what the pool gives to weights; path *chains* spreads
+            them over the hosts (see `workbench.serving.Weights`), in all of a host's memory.
+        models: in the number format of the deployment.
+        pool: how many hosts there are, and what each gives to weights.
+        memory_bytes: of a host.
+    """
+    found, spread = [], system.path == "chains"
+    room = [memory_bytes if spread else pool.cache_bytes] * pool.hosts
+    for number, (name, model) in enumerate(models.items()):
+        first = number if spread else 0
+        hosts = {(first + k) % pool.hosts for k in range(min(system.pinned, pool.hosts))}
+        if system.path in ("multicast", "chains") and hosts and all(model.weight_bytes <= room[host] for host in hosts):
             found.append(name)
-            room -= model.weight_bytes
+            for host in hosts:
+                room[host] -= model.weight_bytes
     return tuple(found)
 
 

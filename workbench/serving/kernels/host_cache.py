@@ -65,11 +65,10 @@ def forget(scaled, h, m, now_s):
 
 @inner_kernel
 def enter(scaled, h, m, now_s):
-    """Weights have come to the host's memory, if they fit there at all."""
-    if scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:
-        touch(scaled, h, m, now_s)
-        return
+    """Weights have come to the host's memory, if they never leave it or fit there at all."""
     used_s = scaled.hosts[h, USED_S + m]
+    if abs(used_s) != np.inf and scaled.reals[m, WEIGHT_BYTES] > scaled.hosts[h, CACHE_BYTES]:
+        return
     scaled.hosts[h, USED_S + m] = np.inf if abs(used_s) == np.inf else now_s
     scaled.gone_s[h, m] = -np.inf
     make_room(scaled, h, now_s)

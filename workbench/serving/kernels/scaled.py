@@ -30,9 +30,8 @@ def scaled_from(scaling: tuple, state: State, links: Links | None, updates: tupl
     times[:, at.LEFT_BYTES], times[:, at.DRAM_S] = 0, dram_s
     times[:, at.OTHER_FORM :] = scaling.piped_form.reshape(n, -1)
     state.instances[:, layout.UP] = start_state == at.UP_STATE
-    fits = size <= room[:, None]
-    used_s = np.where((cached == 1) & fits, 0.0, np.nan)
-    used_s[(scaling.pinned == 1) & fits] = np.inf
+    used_s = np.where((cached == 1) & (size <= room[:, None]), 0.0, np.nan)
+    used_s[scaling.pinned == 1] = np.inf
     nodes = np.hstack([np.zeros((hosts, at.USED_S)), used_s])
     nodes[:, at.SSD_RATE], nodes[:, at.CACHE_BYTES], nodes[:, at.SSD_END_S] = rate, room, np.inf
     nodes[:, at.SSD_EACH] = scaling.ssd_each_bytes_per_s

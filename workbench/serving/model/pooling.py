@@ -103,8 +103,14 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         requeue=np.array([int(one.requeue) for one in scalers]),
         stale_s=pool.stale_s,
         detect_s=pool.detect_s,
-        pinned=(np.arange(pool.hosts)[:, None] < [one.pinned for one in owned]).astype(np.int64),
+        pinned=(_behind_first(pool.hosts, owned) < [one.pinned for one in owned]).astype(np.int64),
     )
+
+
+def _behind_first(hosts: int, owned: Sequence[Weights]) -> np.ndarray:
+    """How many hosts after the first that may keep a model's weights each comes, int64[H, M]."""
+    first = [m if one.path == "chains" else 0 for m, one in enumerate(owned)]
+    return (np.arange(hosts)[:, None] - first) % hosts
 
 
 def _of_model(name: str, groups: Sequence["Group"]) -> Weights:

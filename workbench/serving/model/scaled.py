@@ -137,7 +137,8 @@ class Scaling(NamedTuple):
         local_s, local_piped_s, local_with: [G, K, K], for row i of k that load from memory together, at [g, k-1, i]:
             seconds until it has all, until it serves as a member of a pipeline, and the number of that.
         hosts_send: int64[G], 1 lets hosts send what they have in memory where no row has the weights.
-        pinned: int64[H, M], 1 where they never leave the memory, and are there at time 0.
+        pinned: int64[H, M], 1 where they never leave the memory, and are there at time 0, also where `cache_bytes` has
+            no room for them; of that they take their part.
         chains: int64[G], with source *chains*: most flows of an operation, or 0 for an operation of each row.
         lag_s: float64[G], by which the weights are later at each further row, or node, of a chain.
         decode_first: int64[G], 1 lets rows that compute prompts send only where no others can.

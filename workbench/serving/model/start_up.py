@@ -82,7 +82,8 @@ class Weights(Asked):
         layers: of the model, by which that is told; needed for it.
         activation_s: seconds of handing over the activation of one token.
         reroute: on that path, chains begin again from another source when the way out of theirs fails.
-        pinned: hosts, counted from the first, whose memory keeps the weights whatever happens.
+        pinned: hosts, counted from the first, whose memory keeps the weights whatever happens; with path *chains*
+            counted from the host of the model's number, round about, so that copies of models are spread.
         ttl_s: how long they stay in a host's memory unused; infinity until there is no room.
         keep_s: how long an idle instance is kept with its weights; infinity until its place is needed.
         source, status: whose numbers these are.

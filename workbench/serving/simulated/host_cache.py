@@ -25,16 +25,18 @@ class HostCache:
             held: whether a row of the host has some model and is neither empty nor dead.
             clock: tells what time it is.
             models: those that are there at first.
-            pinned: those that are there at first and never go.
+            pinned: those that are there at first and never go, whatever room there is.
         """
         self.capacity, self.ttl_s, self.size, self.clock = capacity, ttl_s, size, clock
         self.gone_s: dict[int, float] = {}  # when weights left that were not used up by time
         self.held = lambda model: model in self.pinned or held(model)
-        self.pinned = {model for model in pinned if size[model] <= capacity}
-        self.last_use_s: dict[int, float] = {
-            model: 0.0 for model in sorted({*models, *pinned}) if size[model] <= capacity
-        }
+        self.pinned = {*pinned}
+        self.last_use_s: dict[int, float] = {model: 0.0 for model in sorted({*models, *pinned}) if self.can_keep(model)}
         self.trim()
+
+    def can_keep(self, model: int) -> bool:
+        """Whether the weights of a model may be there at all: as they fit, or whatever room there is."""
+        return model in self.pinned or self.size[model] <= self.capacity
 
     def has(self, model: int) -> bool:
         """Whether the weights of a model are there now."""
@@ -59,8 +61,8 @@ class HostCache:
         return model in self.gone_s and self.clock.now - self.gone_s[model] < seconds
 
     def put(self, model: int) -> None:
-        """The weights of a model have come through the host's memory, and stay there if they can fit at all."""
-        if self.size[model] <= self.capacity:
+        """The weights of a model have come through the host's memory, and stay there if they may."""
+        if self.can_keep(model):
             self.last_use_s[model] = self.clock.now
             self.gone_s.pop(model, None)
             self.trim()

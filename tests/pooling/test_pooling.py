@@ -191,6 +191,8 @@ def test_pools_that_cannot_be(change, words):
 def test_names_that_do_not_exist():
     with pytest.raises(UnknownName, match="paper"):
         pooling_on(variant="papr")
+    with pytest.raises(UnknownName, match="poisson"):
+        market_trace(2, 0.1, 60.0, generator="posson")
     with pytest.raises(UnknownName, match="aegaeon"):
         lower(pooling_on(system="aegeon"), market_models(2), market_trace(2, 0.1, 60.0))
     with pytest.raises(InputError, match="does not know 'a'"):

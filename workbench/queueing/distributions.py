@@ -206,6 +206,7 @@ class TwoMoments(Distribution):
 
     @property
     def label(self) -> str:
+        """The G of Kendall's notation in words."""
         return "general"
 
     def moment(self, order: int) -> float:

@@ -30,6 +30,10 @@ def bounds(pool: Pool, tree: Tree, engine: Engine) -> Bounds:
 
     The time of a step is convex and grows in proportion to its work, so steps that all have the density of the whole
     reach the practical optimum and none goes below it.
+
+    Parameters:
+        pool, tree: the requests, and the tree of their prefixes.
+        engine: how work becomes seconds.
     """
     compute, memory = _work(pool, np.ones(pool.size, bool), engine)
     compute *= 1.0 - sharing(pool, tree)

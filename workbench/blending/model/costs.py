@@ -150,7 +150,12 @@ class StepSeconds(NamedTuple):
 
 
 def seconds_of(log: np.ndarray, engine: Engine) -> StepSeconds:
-    """Seconds of the steps of a run's log."""
+    """Seconds of the steps of a run.
+
+    Parameters:
+        log: int64[k, 5], a row a step, as of `workbench.blending.model.running.Run`.
+        engine: how work becomes seconds.
+    """
     parts = StepSeconds(*(np.empty(len(log)) for _ in range(4)))
     costs = engine.costs
     step_seconds(

@@ -59,19 +59,28 @@ def _lengths(prompt, output) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compute_seconds(prompt, output, costs: Costs, about: Density = PLAIN):
-    """Seconds that requests compute, Comp(r) (BlendServe §4.1); arrays or numbers of tokens."""
+    """Seconds that requests compute, Comp(r) (BlendServe §4.1).
+
+    Parameters:
+        prompt, output: tokens of the requests, numbers or arrays of one shape, which the seconds have too.
+        costs: of model and accelerator.
+        about: what counts.
+
+    Raises:
+        InputError: prompts below 0, outputs that are not above 0, or lengths that do not go together.
+    """
     prompt, output = _lengths(prompt, output)
     return (prompt + output + about.pair_weight(costs) * prompt**2) * costs.token_s
 
 
 def memory_seconds(prompt, output, costs: Costs, about: Density = PLAIN):
-    """Seconds that requests read KV, Mem(r) = (p d + d^2 / 2) KV tokens (BlendServe §4.1)."""
+    """Seconds that requests read KV, Mem(r) = (p d + d^2 / 2) KV tokens (BlendServe §4.1); as `compute_seconds`."""
     prompt, output = _lengths(prompt, output)
     return (prompt * output + output**2 / 2) * costs.token_s / about.balance(costs)
 
 
 def request_density(prompt, output, costs: Costs, about: Density = PLAIN):
-    """Compute over memory time of requests, ρ(r); above 1 they are compute-intensive."""
+    """Compute over memory time of requests, ρ(r); above 1 they are compute-intensive; as `compute_seconds`."""
     return compute_seconds(prompt, output, costs, about) / memory_seconds(prompt, output, costs, about)
 
 

@@ -50,6 +50,10 @@ def disaggregated_s(found: Halves, prefills: int, decodes: int) -> float:
     """Seconds of a pool on so many accelerators that prefill and so many that decode, source after source.
 
     While a source is served the slower group sets the pace; the other one waits, as nothing else is at hand.
+
+    Parameters:
+        found: seconds of one accelerator of each kind, source by source.
+        prefills, decodes: how many there are of each kind.
     """
     whole(prefills, "prefills", 1)
     whole(decodes, "decodes", 1)

@@ -44,7 +44,7 @@ class Facts(Record):
 
 
 def facts() -> Facts:
-    """What is known of kernels that run side by side."""
+    """What is known of kernels that run side by side, each fact with its source (`data/blending/interference.toml`)."""
     return _read(facts_folder() / "blending" / "interference.toml")
 
 
@@ -97,6 +97,6 @@ def slopes(shape: Hull) -> tuple[float, float]:
 
 
 def nanoflow_slopes() -> tuple[float, float]:
-    """The slopes that NanoFlow's measured shares give."""
+    """The slopes (a, b) that NanoFlow's measured shares give, each from 0 (hidden) to 1 (one after the other)."""
     shares = facts().nanoflow
     return slopes(hull(1.0 - np.array(shares.attention_share), shares.attention_rate))

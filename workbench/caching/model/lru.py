@@ -50,6 +50,12 @@ class LruCache(Asked):
         each of its own: a Markov chain on the C places, watched after a Poisson number of requests. An idle time has
         no request of its own, which makes it a sum of C exponential times.
 
+        Parameters:
+            times_s: seconds t, one or more.
+
+        Raises:
+            InputError: a time below 0, or one that is not finite.
+
         >>> stay, idle = LruCache(models=12, capacity=1, rate_per_s=1 / 60).gone([15.0])
         >>> round(float(stay[0]), 4), round(float(idle[0]), 4)
         (0.9361, 0.9502)

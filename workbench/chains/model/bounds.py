@@ -86,6 +86,7 @@ def exact(rates_per_s, slots, arrival_rate_per_s: float) -> UnequalServers:
 
     Raises:
         UserError: there are more states than can be solved in seconds; take `bounds` or a simulation.
+        Unstable: arrivals are not below the rate of all slots.
 
     >>> round(exact([1.0, 0.5], [2, 3], 1.5).mean_response_s, 6)
     1.324803

@@ -100,7 +100,18 @@ class Composition(NamedTuple):
 
 @takes_records
 def reserve(fleet: Fleet, reserved: int) -> np.ndarray:
-    """How many blocks does each server host when room for `reserved` jobs is kept on each block (m_j(c))? int64[J]."""
+    """How many blocks does each server host when room for `reserved` jobs is kept on each block (m_j(c))?
+
+    Parameters:
+        fleet: the servers.
+        reserved: c, 1 or more.
+
+    Returns:
+        int64[J], at most L each; 0 where not even one block fits.
+
+    Raises:
+        InputError: c is no whole number of 1 or more.
+    """
     jobs = whole(reserved, "reserved", 1)
     blocks = np.zeros(fleet.servers, dtype=np.int64)
     if jobs <= fleet.most_reserved:
@@ -121,6 +132,9 @@ def place(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Placemen
     Returns:
         A placement without groups where all servers together cannot hold the blocks. `enough` says whether the rate is
         reached, and is true for infinity where there is a group.
+
+    Raises:
+        InputError: c is no whole number of 1 or more, or the rate is below 0.
     """
     all_servers = isinstance(needed_per_s, Real) and needed_per_s == np.inf
     needed = np.inf if all_servers else not_negative(needed_per_s, "needed_per_s")
@@ -167,7 +181,14 @@ def allocate(fleet: Fleet, placement: Placement, reserved: int = 0) -> Compositi
 
 @takes_records
 def free_slots(fleet: Fleet, placement: Placement) -> np.ndarray:
-    """How many cache slots does each server have beside its weights? int64[J], one a job and block."""
+    """How many cache slots does each server have beside its weights?
+
+    Returns:
+        int64[J], one slot a job and block; 0 for servers that host nothing.
+
+    Raises:
+        InputError: a placement of other servers, a range that leaves the model, or more blocks than memory holds.
+    """
     blocks, first = (of_type(getattr(placement, name), np.ndarray, name) for name in ("blocks", "first"))
     if blocks.size != fleet.servers or first.size != fleet.servers:
         raise InputError(f"has {blocks.size} servers, the fleet {fleet.servers}", "place the same servers")

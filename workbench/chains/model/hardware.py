@@ -67,7 +67,17 @@ def block_of(model: Model) -> Block:
 
 
 def work_of(prompt_tokens, output_tokens) -> np.ndarray:
-    """Work of jobs by their tokens: float64[n, 3] of 1, tokens in, tokens out but the first."""
+    """Work of jobs by their tokens, in the units that `token_times` gives seconds for.
+
+    Parameters:
+        prompt_tokens, output_tokens: tokens in and out of each of n jobs; at least one out.
+
+    Returns:
+        float64[n, 3] of 1, tokens in, tokens out but the first.
+
+    Raises:
+        InputError: unequal lengths, or numbers that cannot be.
+    """
     prompt, output = vector(prompt_tokens, "prompt_tokens"), vector(output_tokens, "output_tokens", least=1.0)
     if prompt.size != output.size:
         raise InputError(f"holds {output.size} values for {prompt.size} jobs", "give one each", field="output_tokens")
@@ -97,6 +107,9 @@ def token_times(
         round_trip_s: float[J], between orchestrator and server and back.
         block: of the model.
         overheads: of messages and blocks.
+
+    Raises:
+        InputError: no accelerators, not one round trip each, or seconds below 0.
     """
     trips = vector(round_trip_s, "round_trip_s")
     _known(accelerators)
@@ -147,7 +160,10 @@ def fleet_of(accelerators: Sequence[Accelerator], layers: int, block: Block, tim
 
 @takes_records
 def servers_of(cluster: Cluster) -> tuple[list[Accelerator], np.ndarray | None]:
-    """The accelerator of every server of a cluster, and their round trips; None where a group states none."""
+    """The accelerator of every server of a cluster, and their round trips in seconds, float64[J].
+
+    Round trips are None where a group of hosts states none.
+    """
     kinds, trips = [], []
     for group in cluster.groups:
         count = group.hosts * group.accelerators

@@ -39,8 +39,8 @@ def draw_jobs(gaps: Distribution, sizes: Distribution, count: int, seed: Seed) -
     meets the same jobs.
 
     Parameters:
-        gaps: between arrivals; exponential for Poisson arrivals.
-        sizes: with mean 1 by convention.
+        gaps: seconds between arrivals; exponential for Poisson arrivals.
+        sizes: without unit, with mean 1 by convention.
         count, seed: how many, and of which seed.
     """
     customers = draw_customers(gaps, sizes, levels(count, "count", 1, MOST_CUSTOMERS), seed)
@@ -66,7 +66,15 @@ def jobs_of_requests(requests: pl.DataFrame, seed: Seed = 0) -> JobList:
 
 
 def sized_jobs(arrival_s, sizes, seed: Seed = 0) -> JobList:
-    """Given arrivals and sizes as jobs, one size each."""
+    """Given arrivals and sizes as jobs, one size each.
+
+    Parameters:
+        arrival_s: float64[n], seconds, in order. sizes: float64[n], 1 for the mean job.
+        seed: of the numbers that break ties.
+
+    Raises:
+        InputError: unequal lengths, arrivals out of order, or a size that cannot be.
+    """
     instants, work = arrivals(arrival_s), vector(sizes, "sizes")
     if work.size != instants.size:
         raise InputError(f"holds {work.size} numbers for {instants.size} arrivals", "give one each", field="sizes")

@@ -187,6 +187,9 @@ def switching_path(jobs: JobList, planned: Plan) -> Path:
 
     Returns:
         A path whose `place` is the number of the composition.
+
+    Raises:
+        InputError: jobs of more than one kind of work.
     """
     every, epochs = laid_out(planned)
     if jobs.work.shape[1] != 1:

@@ -76,7 +76,12 @@ def check_end(ended: int) -> None:
 
 @takes_records
 def after_warm_up(path: Path, warm_up: float = 0.1) -> Path:
-    """The path of the jobs that arrive after a first share of the time."""
+    """The path of the jobs that arrive after a first share of the time.
+
+    Parameters:
+        path: of all jobs.
+        warm_up: share of the time between the first and the last arrival that is left out, from 0 to below 1.
+    """
     begin = np.quantile(path.arrival_s[[0, -1]], share(warm_up, "warm_up"))
     kept = path.arrival_s >= begin
     return Path(*(array[kept] for array in path[:3]), None if path.place is None else path.place[kept])

@@ -43,7 +43,15 @@ class Served(NamedTuple):
 
 
 def chains_with(rates_per_s, slots) -> Served:
-    """Chains of which only rates and slots are known; jobs have one size."""
+    """Chains of which only rates and slots are known; jobs have one size.
+
+    Parameters:
+        rates_per_s: float[K], jobs that one slot of each chain completes in a second.
+        slots: whole[K], jobs that each holds at once.
+
+    Raises:
+        InputError: no chain, unequal lengths, or numbers that cannot be.
+    """
     rates, counts, order = ordered(rates_per_s, slots)
     count = rates.size
     return Served(

@@ -71,13 +71,16 @@ def sites_of(cluster: Cluster) -> Sites:
 def round_trips(
     sites: Sites, servers: int, rng: np.random.Generator, orchestrator: Orchestrator = "best-connected"
 ) -> np.ndarray:
-    """Round trips between an orchestrator and servers at random sites, float64[J].
+    """Round trips between an orchestrator and servers at random sites, in seconds, float64[J].
 
     Parameters:
         sites: the statistics.
         servers: J, at most one less than there are sites.
         rng: draws places and sites.
         orchestrator: at the site of smallest median, or at any.
+
+    Raises:
+        UnknownName: no such orchestrator. InputError: more servers than sites, or statistics that no sites have.
     """
     from scipy.special import betaincinv, gammaincinv
 

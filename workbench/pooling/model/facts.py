@@ -86,7 +86,7 @@ class Stages(Record):
 
 
 class Facts(Record):
-    """The whole file."""
+    """What `data/pooling/aegaeon.toml` states: the market, variants, MuxServe's rule, the stages of a switch."""
 
     mix: Mix
     lengths: Lengths
@@ -96,7 +96,7 @@ class Facts(Record):
 
 
 def facts() -> Facts:
-    """All of it."""
+    """The facts about Aegaeon's pools, each with status and source, read once from `data/pooling/aegaeon.toml`."""
     return _read(facts_folder() / "pooling" / "aegaeon.toml")
 
 

@@ -79,10 +79,15 @@ def market_trace(
 
     Parameters:
         count, rate_per_s, duration_s: models, requests of each a second, and for how long.
-        generator: a key of `GENERATORS`; by the artifact's the realised rate is below the nominal one.
+        generator: "artifact" or "poisson"; by the artifact's the realised rate is below the nominal one.
         prompt_factor, output_factor: on lengths.
         seed: of everything that is drawn.
+
+    Raises:
+        UnknownName: no such generator. InputError: a number that cannot be.
     """
+    if generator not in GENERATORS:
+        raise UnknownName("generator", generator, GENERATORS)
     process = Poisson(rate_per_s=rate_per_s, at_most_nominal=GENERATORS[generator])
     lengths = market_lengths(prompt_factor, output_factor)
     return market(dict.fromkeys(names(count), process), lengths, duration_s=duration_s, seed=seed)

@@ -81,7 +81,17 @@ def most_batches(step_s: float, switch_s: float, turns: Turns | None = None) -> 
 
 
 def round_length_s(batches: int, step_s: float, switch_s: float, turns: Turns | None = None) -> float:
-    """Length of a round of equal batches of different models, seconds."""
+    """How long is a round of equal batches, each of a model of its own? In seconds.
+
+    Parameters:
+        batches: how many. step_s, switch_s: seconds of a step of each, and of a switch.
+        turns: promise and caps; the paper's when None.
+
+    Raises:
+        InputError: no whole number of batches, a step that is not above 0 or a switch below 0.
+
+    Source: follows from Eq 2 and 3 of Aegaeon (SOSP'25).
+    """
     turns = turns or Turns()
     count = whole(batches, "batches", 1)
     values = positive(step_s, "step_s"), not_negative(switch_s, "switch_s")
@@ -96,6 +106,11 @@ def entry_stall_s(batches: int, step_s: float, switch_s: float) -> tuple[float, 
 
     Parameters:
         batches: those that are there, each of a model of its own. step_s, switch_s: seconds of a step and of a switch.
+
+    Returns:
+        Seconds on average, and at most.
+
+    Source: own derivation from the rounds of Aegaeon (SOSP'25) §4.3.
     """
     now_s = round_length_s(batches, step_s, switch_s)
     next_s = round_length_s(batches + 1, step_s, switch_s) * batches / (batches + 1)

@@ -93,7 +93,7 @@ class PoolRun(Record):
         return self._table(self.outcome.host, HOST_COLUMNS)
 
     def attainment(self, slo: SLO) -> dict[str, float]:
-        """How well a promise was kept, by all four definitions (papers/aegaeon, section 2.2); who was turned away or
+        """How well a promise was kept, by all four definitions (notes on Aegaeon, §2.2); who was turned away or
         failed counts as not served."""
         out = self.outcome
         return attainment(self.lowered, out, out.token_s, out.token_at, slo)
@@ -158,6 +158,9 @@ def pooled(
     Parameters:
         pooling, models, requests, options: as for `lower`.
         backend: another engine that takes `Lowered` and gives `Outcome`; the compiled one when None.
+
+    Raises:
+        InputError: as `lower`, and for requests that the engine cannot take, with array and row.
     """
     lowered = lower(pooling, models, requests, **options)
     table = requests.requests if isinstance(requests, Trace) else requests

@@ -57,6 +57,9 @@ def pool_model(
         steps: source of step times, see `workbench.latency.step_time`; all but Aegaeon's are fitted by a line.
         variant: whose sizes and step times to take where it tells.
 
+    Raises:
+        UnknownName: no such model, accelerator or source. UserError: a model that the source cannot time.
+
     >>> made = pool_model("llama-2-13b", "h800-80gb-sxm")
     >>> round(made.decode[0] * 1e3, 2), made.kv_bytes_per_token
     (12.56, 819200.0)

@@ -76,6 +76,9 @@ def md1(arrival_rate_per_s: float, service_s: float) -> OneConstantServer:
         arrival_rate_per_s: λ of the Poisson arrivals.
         service_s: D.
 
+    Raises:
+        InputError: a number that cannot be. Unstable: the load is 1 or more.
+
     >>> half = md1(0.5, 1.0)
     >>> half.mean_wait_s, round(half.wait_quantile_s(0.9), 4)
     (0.5, 1.5157)
@@ -101,6 +104,9 @@ def mdc(arrival_rate_per_s: float, service_s: float, servers: int) -> ConstantSe
         arrival_rate_per_s: λ of the Poisson arrivals.
         service_s: D.
         servers: c.
+
+    Raises:
+        InputError: a number that cannot be. Unstable: the load is 1 or more.
 
     >>> round(mdc(3.6, 1.0, 4).mean_wait_s, 9)
     0.999965886

@@ -65,7 +65,7 @@ class ExponentialServers(ExponentiallyDelayed):
 
 
 def mm1(arrival_rate_per_s: float, service_rate_per_s: float) -> ExponentialServers:
-    """How long do customers wait for one exponential server? `mmc` with one server.
+    """How long do customers wait for one exponential server? `mmc` with one server, whose parameters and errors it has.
 
     >>> one = mm1(0.8, 1.0)
     >>> round(one.mean_wait_s, 6), round(one.response_quantile_s(0.5), 6)

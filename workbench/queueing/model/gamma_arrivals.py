@@ -27,6 +27,9 @@ def gimc(arrival_rate_per_s: float, arrival_scv: float, service_rate_per_s: floa
         service_rate_per_s: μ of each server.
         servers: c.
 
+    Raises:
+        InputError: a number that cannot be. Unstable: the load is 1 or more.
+
     >>> round(gimc(14.4, 4.0, 1.0, 16).mean_wait_s, 9)
     1.15051962
     """

@@ -36,6 +36,9 @@ def mg1(arrival_rate_per_s: float, service: Distribution) -> GeneralService:
         arrival_rate_per_s: λ of the Poisson arrivals.
         service: their service times; `TwoMoments` is enough for means.
 
+    Raises:
+        InputError: a number that cannot be. Unstable: the load is 1 or more.
+
     >>> from workbench.queueing import Gamma
     >>> round(mg1(0.8, Gamma(mean_s=1.0, scv=0.25)).mean_response_s, 12)
     3.5

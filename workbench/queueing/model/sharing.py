@@ -37,6 +37,9 @@ def processor_sharing(arrival_rate_per_s: float, mean_service_s: float) -> Proce
         arrival_rate_per_s: λ of the Poisson arrivals.
         mean_service_s: mean time a job takes alone; the shape of its distribution does not matter for means.
 
+    Raises:
+        InputError: a number that cannot be. Unstable: the load is 1 or more.
+
     >>> shared = processor_sharing(0.8, 1.0)
     >>> round(shared.mean_response_s, 9), round(shared.response_variance_exponential_s2, 4)
     (5.0, 58.3333)

@@ -85,7 +85,8 @@ def fastest_free(arrival_rate_per_s: float, service_rates_per_s, slots=None) -> 
         slots: slots of each class, one each if left out.
 
     Raises:
-        `UserError` where the chain would have more than 50,000 states, or a cut across it more than 2,500.
+        `UserError` where the chain would have more than 50,000 states, or a cut across it more than 2,500;
+        `Unstable` where arrivals are not below the rate of all slots; `InputError` for numbers that cannot be.
 
     >>> pair = fastest_free(1.5, [2.0, 1.0])
     >>> round(pair.mean_in_system, 9), round(pair.mean_response_s, 9)
@@ -188,6 +189,9 @@ def fastest_free_bounds(arrival_rate_per_s: float, service_rates_per_s, slots=No
 
     Parameters:
         arrival_rate_per_s, service_rates_per_s, slots: as in `fastest_free`.
+
+    Raises:
+        Unstable: arrivals are not below the rate of all slots. InputError: numbers that cannot be.
 
     >>> bounds = fastest_free_bounds(0.75, [1.0, 0.5])
     >>> round(bounds.response_lower_s, 6), round(bounds.response_upper_s, 6)

@@ -1,4 +1,4 @@
-"""How well promises were kept, counted in tokens and in time (papers/aegaeon, section 2.2)."""
+"""How well promises were kept, counted in tokens and in time (notes on Aegaeon, §2.2)."""
 
 from workbench.jit import lean_kernel
 

@@ -24,7 +24,7 @@ def attainment(lowered: Lowered, outcome: Outcome, tokens_s: np.ndarray, at: np.
         tokens_s, at: times of all tokens request after request, and where each request's begin.
         slo: the promise; its own definition plays no part.
 
-    Source: papers/aegaeon, section 2.2 (artifact: plots/plot_e2e.py, utils.py).
+    Source: notes on Aegaeon, §2.2 (artifact: plots/plot_e2e.py, utils.py).
     """
     shares = {}
     for name in DEFINITIONS:

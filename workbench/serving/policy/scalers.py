@@ -26,7 +26,7 @@ only compute prompts or only decode, and the tokens/s of KV that a decoding inst
 at most."""
 
 USUAL = {"lower_s": 0.5, "upper_s": 0.7, "lower_share": 0.75, "upper_share": 0.95}
-"""Parameters that BlitzScale's artifact fixes (papers/blitzscale)."""
+"""Parameters that BlitzScale's artifact fixes (notes on BlitzScale)."""
 
 IDEAL, FIXED, TIERS, ALL_CACHED, MULTICAST, CHAINS = range(6)
 

@@ -1,6 +1,7 @@
 """Times of the collectives that multicast is compared with, in Hockney's model.
 
-n nodes, S bytes, α seconds a message, B bytes/s a link. Ring forms: Thakur, Rabenseifner and Gropp 2005.
+n nodes, S bytes, α seconds a message, B bytes/s a link. Ring forms: Thakur, Rabenseifner and Gropp 2005. All give
+seconds for `total_bytes` S, `nodes` n and a `cost` of Hockney's model, and an `InputError` for anything else.
 """
 
 from workbench.records import positive

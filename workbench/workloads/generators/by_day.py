@@ -32,6 +32,7 @@ class Calendar(ArrivalProcess):
 
     @property
     def mean_rate_per_s(self) -> float:
+        """Arrivals a second over the days that are given."""
         return sum(self.per_day) / len(self.per_day) / 86_400
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:

@@ -41,10 +41,12 @@ class Counted(ArrivalProcess):
 
     @property
     def total(self) -> int:
+        """Arrivals in all windows."""
         return sum(self.counts)
 
     @property
     def mean_rate_per_s(self) -> float:
+        """Arrivals a second from the first to the last."""
         return self.total / self.span_s
 
     def times(self, duration_s: float, rng: np.random.Generator) -> np.ndarray:

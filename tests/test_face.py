@@ -22,6 +22,19 @@ def test_import_loads_nothing_heavy():
     assert run_python(code).strip() == "[]"
 
 
+def test_one_paper_is_asked_for_and_no_other_is_loaded():
+    code = """
+import sys, workbench
+before = workbench.experiment('theory/schedule').id
+print([name for name in ('scipy.optimize', 'workbench.operating', 'workbench.catalogue.chains') if name in sys.modules])
+from workbench.catalogue.spec import all_specs
+print(before, ' '.join(dict.fromkeys(id.split('/')[0] for id in all_specs())))
+"""
+    first, second = run_python(code).splitlines()
+    assert first == "[]"
+    assert second == "theory/schedule lambdascale blitzscale aegaeon chains blendserve serving theory showdown"
+
+
 def test_all_modules_then_all_names():
     """No module of the package takes the place of a public function."""
     code = """

@@ -1,14 +1,14 @@
-"""The handles that users hold: experiments, results, and the doors to profiles and traces."""
+"""The handles that users hold: experiments, results, sweeps and findings."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from workbench import operating, profiles, sweeps, teaching, workloads
+from workbench import sweeps
 from workbench.catalogue import published as facts
 from workbench.catalogue import running, spec, storing, sweeping
 from workbench.catalogue.findings import read_findings
@@ -18,24 +18,8 @@ from workbench.errors import UnknownName
 from workbench.figures.whole import WholeTable
 from workbench.results import READINGS, agreement_table, verdict_table
 
-accelerator = profiles.accelerator
-accelerators = profiles.accelerators
-capacity = operating.capacity
-cluster = profiles.cluster
-clusters = profiles.clusters
-compare = operating.compare
-deployment = profiles.deployment
-exercise = teaching.exercise
-model = profiles.model
-models = profiles.models
-plan = operating.plan
-policies = operating.policies
-simulate = operating.simulate
-slo = profiles.slo
-system = operating.system
-systems = operating.systems
-trace = workloads.trace
-traces = workloads.traces
+if TYPE_CHECKING:
+    from workbench.operating import Run
 
 
 class Result:
@@ -308,8 +292,10 @@ def sweep(
     return Sweep(tables, list(grid), sum(result.kept for result in finished))
 
 
-def load(path: str | Path) -> Result | operating.Run:
+def load(path: str | Path) -> "Result | Run":
     """A result or a run that was saved with its `save`; an `InputError` where the folder holds neither."""
+    from workbench import operating
+
     if isinstance(path, str | Path) and operating.is_saved_run(path):
         return operating.load_run(path)
     return Result(storing.load(path))

@@ -13,7 +13,6 @@ from workbench.catalogue.spec import ALL, Agree, Assumption, Match, Ordering
 @pytest.fixture
 def toy():
     """`toy/line`: y = slope * x; SimPy answers 1 % more, torch is missing; two series, one random."""
-    kept = dict(spec.all_specs())
 
     @spec.experiment(
         "toy/line",
@@ -56,8 +55,7 @@ def toy():
         return {"line": pl.DataFrame({"x": xs, "y_m": ys}), "headline": headline}
 
     yield spec._SPECS["toy/line"]
-    spec._SPECS.clear()
-    spec._SPECS.update(kept)
+    del spec._SPECS["toy/line"]
 
 
 POINTS = """series,x,value,low,high,unit,kind

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from workbench.catalogue import papers
 from workbench.catalogue.parameters import Parameter, bind, parameters_of
 from workbench.errors import UnknownName
 
@@ -182,15 +183,14 @@ def experiment(
 
 def find(id: str) -> Spec:
     """The entry of this id, or an `UnknownName` that lists near ones."""
-    specs = all_specs()
-    if not isinstance(id, str) or id not in specs:
-        raise UnknownName("experiment", id, specs, "`workbench list` shows all.")
-    return specs[id]
+    if isinstance(id, str):
+        papers.load(id.split("/")[0])
+        if id in _SPECS:
+            return _SPECS[id]
+    raise UnknownName("experiment", id, all_specs(), "`workbench list` shows all.")
 
 
 def all_specs() -> dict[str, Spec]:
     """Every entry by id, in catalogue order."""
-    from workbench.catalogue import papers
-
-    papers.load()
-    return dict(_SPECS)
+    papers.load(*papers.MODULES)
+    return dict(sorted(_SPECS.items(), key=lambda item: (*papers.MODULES, item[1].paper).index(item[1].paper)))

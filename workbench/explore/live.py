@@ -16,7 +16,10 @@ from traitlets import Unicode
 
 from workbench.errors import WorkbenchError
 from workbench.figures.base import BUTTONS, TEMPLATE
+from workbench.figures.deferring import load_renderers
 from workbench.figures.text import alert
+
+load_renderers()
 
 
 class Polish(anywidget.AnyWidget):

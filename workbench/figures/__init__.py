@@ -9,6 +9,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.spec import find
 from workbench.errors import UnknownName
 from workbench.figures.base import LEGEND_WIDTH, settle
+from workbench.figures.deferring import load_renderers
 from workbench.figures.projector import enlarged
 
 
@@ -20,6 +21,7 @@ def draw(outcome: Outcome, panel: str | None = None):
     """
     import plotly.graph_objects as go
 
+    load_renderers()
     return go.Figure(sketch(outcome, panel))
 
 
@@ -29,6 +31,7 @@ def draw_findings(verdicts: pl.DataFrame, agreement: pl.DataFrame):
 
     from workbench.figures.findings import whole_project
 
+    load_renderers()
     return go.Figure(whole_project(verdicts, agreement))
 
 

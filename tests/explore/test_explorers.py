@@ -109,6 +109,15 @@ def test_a_logarithmic_slider_gives_the_value_not_the_exponent():
     assert control.get() == pytest.approx(10.0)
 
 
+def test_a_slider_gives_as_many_digits_as_its_box_shows_and_what_is_typed_stays():
+    control = explore("lambdascale/block-count").controls["bandwidth_factor"]
+    control.slider.value = 2 / 3
+    assert control.get() == 0.666667
+    assert control.slider.value == 2 / 3  # the handle does not jump
+    control.value.value = 1.23456789
+    assert (control.get(), control.slider.value) == (1.23456789, 1.23456789)
+
+
 def test_a_play_button_walks_through_the_steps():
     explorer = explore("theory/schedule")
     play = explorer.controls["step"].play

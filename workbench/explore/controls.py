@@ -11,6 +11,9 @@ from workbench.catalogue.parameters import Parameter
 from workbench.errors import UserError
 from workbench.figures.text import escape
 
+DIGITS = 6
+"""Of a number that a slider gives; more are cut by the box beside it."""
+
 _STYLE = {"description_width": "initial"}
 TRACK_PIXELS = 120
 """A slider is never narrower than this."""
@@ -146,13 +149,20 @@ def _slider(parameter: Parameter, value: float) -> tuple[w.Widget, w.Widget]:
     extra = {"step": int(about.step or 1)} if whole else {"step": about.step if about.step and not about.log else None}
     beside = w.Layout(width="110px", flex="0 0 auto")
     box = kind(value=value, min=parameter.kind(low), max=parameter.kind(high), layout=beside, **extra)
-    slider.observe(lambda change: _set(box, parameter.kind(change["new"])), names="value")
-    box.observe(lambda change: _set(slider, change["new"]), names="value")
+    within = 1e-9 if whole else 10.0 ** (1 - DIGITS)  # else they would round each other's values
+    slider.observe(lambda change: _set(box, _short(parameter.kind(change["new"])), within), names="value")
+    box.observe(lambda change: _set(slider, change["new"], within), names="value")
     return slider, box
 
 
-def _set(widget: w.Widget, value: Any) -> None:
-    if not math.isclose(float(widget.value), float(value), rel_tol=1e-9, abs_tol=1e-300):
+def _short(value: float) -> float:
+    """What a slider gives, in so many digits as the box beside it has room for; whole numbers stay."""
+    return value if isinstance(value, int) else float(f"{value:.{DIGITS}g}")
+
+
+def _set(widget: w.Widget, value: Any, within: float = 1e-9) -> None:
+    """Set a widget to a value, unless it stands there but for a relative difference within this."""
+    if not math.isclose(float(widget.value), float(value), rel_tol=within, abs_tol=1e-300):
         widget.value = value
 
 

@@ -188,6 +188,24 @@ def test_blitzscale_helps_where_the_runs_promise_would_be_broken_and_takes_busy_
     assert wb.system("serverlessllm@blitzscale").mutate == "no"
 
 
+def test_kv_that_stays_is_not_sent():
+    """Prompts in a burst, two instances that compute them: BlitzScale takes one of them to decode. By then it has
+    computed prompts whose KV waits; sent on as ever, or decoded where it is. Every request's tokens are the same."""
+    rows, bounds = [(k / 8, 300, 12) for k in range(60)], wb.deployment(prefill=(2, 3), decode=(1, 3))
+    given = {"step": BURST, "deployment": bounds, "kv_tokens": 1600, "cluster": quarters(2, 3)}
+    runs = [served(wb.system("blitzscale", kv_stays=stays), *rows, **given) for stays in (False, True)]
+    sent, places = [], []
+    for run in runs:
+        assert run.requests["status"].unique().to_list() == ["done"]
+        sent.append(run.transfers.filter(pl.col("kind") == "kv").height)
+        groups = len(run.scenario.groups)
+        pairs = run.requests.select("prefill_instance", "decode_instance").to_numpy() // groups
+        places.append(int((pairs[:, 0] == pairs[:, 1]).sum()))
+    assert [run.served.lowered.scaling.stays.tolist() for run in runs] == [[0, 0], [0, 1]]
+    assert sent[1] < sent[0]
+    assert places[1] > places[0]
+
+
 def test_a_promise_of_ones_own_is_kept():
     run = served(
         wb.system("blitzscale", promise_s=2.0, judged="oldest"), (0.0, 8, 3), slo=wb.slo(ttft_s=0.5, tbt_s=0.1),
@@ -230,6 +248,8 @@ def test_a_refused_update_says_what_is_served():
 
 @pytest.mark.parametrize(("name", "choices", "idle"), [
     ("allcache", {"mutate": "busy", "requeue": True}, "mutate, requeue play no part"),
+    ("distserve-full", {"kv_stays": True}, "kv_stays plays no part"),
+    ("blitzscale", {"kv_stays": True}, ""),
     ("distserve-full", {"mutate": "busy"}, "mutate plays no part"),
     ("blitzscale@multicast", {"promise_s": 1.0}, "promise_s plays no part"),
     ("blitzscale", {"live": "worth", "judged": "oldest"}, "judged plays no part"),

@@ -10,6 +10,7 @@ from workbench.serving.model.checking import checked
 from workbench.serving.model.engine import run_compiled
 from workbench.serving.model.lowered import DONE, PREFILL
 from workbench.serving.simulated import simulate
+from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.fleet import Fleet
 from workbench.serving.simulated.helping import Helping
 
@@ -35,18 +36,25 @@ def conserved(lowered, run):
 def test_all_at_once_ends_the_same(monkeypatch):
     """And everything comes up often enough for that to mean something; every fifth run is step by step."""
     seen, judge, give_up = Counter(), Helping._would_break, Fleet.give_up_role
+    take_over = Decoder.take_over
 
     def judged(self, *given):
         broken = judge(self, *given)
         seen["helped by the promise" if broken else "not helped by the promise"] += 1
         return broken
 
-    def given_up(self, row, requeue):
+    def given_up(self, row, requeue, stays):
         seen["rows taken"] += 1
-        give_up(self, row, requeue)
+        give_up(self, row, requeue, stays)
+
+    def taken_over(self, requests):
+        left = take_over(self, requests)
+        seen["KV that stayed"] += len(requests) - len(left)
+        return left
 
     monkeypatch.setattr(Helping, "_would_break", judged)
     monkeypatch.setattr(Fleet, "give_up_role", given_up)
+    monkeypatch.setattr(Decoder, "take_over", taken_over)
     for seed in range(120):
         lowered = checked(everything(seed))
         run = simulate(lowered)

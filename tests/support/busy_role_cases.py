@@ -86,6 +86,7 @@ def busy_scenario(seed: int) -> Lowered:
         scaling=given._replace(
             mutate=np.where(decodes, rng.choice([1, 2, 2], groups), 0),
             requeue=rng.integers(0, 2, groups),
+            stays=rng.integers(0, 2, groups) * decodes,
             live=np.where(given.source == SOURCES["chains"], rng.integers(0, 3, groups), 0),
             layers=rng.choice([4, 32], groups),
         )

@@ -59,6 +59,7 @@ def _in_want(rng: np.random.Generator, base: Lowered, grid: bool) -> Lowered:
         ssd_each_bytes_per_s=rng.choice([1.0, 2.5, np.inf], hosts),
         stale_s=float(rng.choice([0.0, 1.0, 4.0])),
         detect_s=float(rng.choice([0.0, 0.25, 1.0])),
+        stays=rng.integers(0, 2, groups) * (np.arange(groups) >= models),
     )
     requests, instances = base.requests, base.instances
     if rng.random() < 0.7:

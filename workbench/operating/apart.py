@@ -60,7 +60,8 @@ def groups_apart(
     for name, one in served.items():
         kv_bytes = models[name].kv_bytes_per_token
         for role, bound in zip(("prefill", "decode"), bounds, strict=True):
-            scaler = {"busy": system.mutate, "requeue": system.requeue} if role == "decode" else {}
+            changing = {"busy": system.mutate, "requeue": system.requeue, "stays": system.kv_stays}
+            scaler = changing if role == "decode" else {}
             moved = min(network.egress_bytes_per_s, network.ingress_bytes_per_s) / kv_bytes
             groups.append(
                 Group(

@@ -80,6 +80,7 @@ _MUTATING_RULE = {
     "its place. BlitzScale's artifact: only where fewer are wanted for prompts, that with the fewest blocks, never the "
     "last, and it keeps KV that waits there, which is sent on here; in all steps of the ablation and AllCache, not in "
     "ServerlessLLM",
+    "kv_stays": "chosen: sent on; neither the paper nor the notes on its artifact say where such KV is decoded",
     "requeue": "BlitzScale's artifact: prompts wait in one queue for all until an instance takes a batch",
 }
 _DISTSERVE = f"DistServe as {_BLITZ} §6 emulates it in its own engine: least and most instances are the same number"

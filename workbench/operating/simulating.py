@@ -32,6 +32,7 @@ MODELS = Model | str | Path | Mapping[str, Model | str | Path]
 PLAYS: tuple[tuple[str, Callable[[System], bool]], ...] = (
     ("mutate", lambda system: system.roles == "apart" and system.scales),
     ("requeue", lambda system: system.roles == "apart" and system.scales and system.mutate != "no"),
+    ("kv_stays", lambda system: system.roles == "apart" and system.scales and system.mutate != "no"),
     ("promise_s", lambda system: system.live == "promise"),
     ("judged", lambda system: system.live == "promise"),
 )

@@ -67,8 +67,10 @@ class System(Asked):
         mutate: with roles *apart*, which instances that compute prompts may become ones that decode, when more of these
             are wanted: without work only (*no*), *draining* ones too, or also *busy* ones that are up, while another
             one is and there is a place for the one that starts instead. They finish what they have, and their KV is
-            sent like any other's.
+            sent like any other's, unless it stays.
         requeue: what waits in the queue of such an instance goes back to the router.
+        kv_stays: KV that is not on its way from such an instance stays, and is decoded there; what it has no room for
+            then is computed anew.
         reroute: on that path, chains begin again from another source when the way out of theirs fails.
         stale_s, detect_s: how late it is known that weights left a host's memory for lack of room or for a newer
             version, and what it costs to look for them there meanwhile.
@@ -114,6 +116,7 @@ class System(Asked):
     judged: Literal["new", "oldest"] = "new"
     mutate: Literal["no", "draining", "busy"] = "no"
     requeue: bool = False
+    kv_stays: bool = False
     reroute: bool = False
     stale_s: NotNegative = 0.0
     detect_s: NotNegative = 0.0

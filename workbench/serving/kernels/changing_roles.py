@@ -3,12 +3,17 @@
 import numpy as np
 
 from workbench.jit import inner_kernel
+from workbench.serving.kernels.blocks import blocks_to_admit, take_blocks
 from workbench.serving.kernels.handing_over import hand_out_and_on
 from workbench.serving.kernels.layout import (
     BEGIN,
     BEHIND,
     BLOCKS,
     FREE,
+    HELD,
+    INSTANCE,
+    LEAVING_HEAD,
+    LIMIT,
     MADE,
     MODEL,
     MOVES,
@@ -16,18 +21,25 @@ from workbench.serving.kernels.layout import (
     NEXT,
     OUTPUT,
     OUTSTANDING,
+    PROMPT,
     QUEUE_HEAD,
     QUEUE_TAIL,
     QUEUED,
+    ROOM,
     ROUTER_HEAD,
     ROUTER_TAIL,
+    STAYING,
     STORED,
     TOKENS,
     WAITING,
     WAITING_TOKENS,
+    WEIGHTS,
 )
+from workbench.serving.kernels.leaving import land_last, stop_leaving
 from workbench.serving.kernels.lists import merged
 from workbench.serving.kernels.loading import come_up
+from workbench.serving.kernels.losing import forget_waiting
+from workbench.serving.kernels.routing import has_room, wake
 from workbench.serving.kernels.rows import change, is_source, log_load
 from workbench.serving.kernels.sampling import count_rows
 from workbench.serving.kernels.scaled_layout import (
@@ -48,6 +60,7 @@ from workbench.serving.kernels.scaled_layout import (
     REQUEUES,
     ROW_STATE,
     STARTING,
+    STAYS,
     TARGETS,
     TIER,
     UP_STATE,
@@ -107,6 +120,9 @@ def take_busy(state, scaled, router, links, chooser, m, need, now_s):
             replaced += 1
             change(state, scaled, j, DRAINING, now_s)
         scaled.rows[j, CHANGES] = 1
+        if scaled.models[m, STAYS] == 1:
+            state.instances[j, STAYING] = 1
+            forget_waiting(state, router, j, m)
         if scaled.models[m, REQUEUES] == 1:
             _give_back(state, router, j, first)
             if not hand_out_and_on(state, router, links, chooser, first, now_s):
@@ -123,7 +139,37 @@ def change_role(state, scaled, router, chooser, j, now_s):
     _follow(state, scaled, new, now_s)
     _have_weights(scaled, new, now_s)
     scaled.counts[OPERATIONS] += 1
+    _take_over(state, router, j, new, m % (router.lines.shape[0] // 2), now_s)
     return come_up(state, scaled, router, chooser, new, now_s)
+
+
+@inner_kernel
+def _take_over(state, router, old, j, m, now_s):
+    """A row that is about to come up has the KV that stayed on its place, as far as it can decode it; the others whose
+    it was wait to be computed anew, before their equals."""
+    requests, one, line = state.requests, state.instances[j], router.lines[m]
+    before, first, last = state.instances[old], np.int64(-1), np.int64(-1)
+    one[WEIGHTS] = before[WEIGHTS]
+    while before[LEAVING_HEAD] >= 0:
+        r = before[LEAVING_HEAD]
+        before[FREE] += requests[r, HELD]
+        stop_leaving(requests, before, r)
+        tokens = requests[r, PROMPT] + requests[r, OUTPUT]
+        if one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM] and has_room(requests, one, r):
+            requests[r, INSTANCE], requests[r, HELD] = j, blocks_to_admit(requests, one, r)
+            take_blocks(one, requests[r, HELD])
+            one[OUTSTANDING] += 1
+            one[TOKENS] += requests[r, OUTPUT] - requests[r, MADE]
+            land_last(requests, one, r)
+            wake(state, j, now_s)
+        else:
+            requests[r, MOVES] += 1
+            requests[r, STORED], requests[r, NEED] = 0, requests[r, PROMPT] + requests[r, MADE]
+            requests[r, NEXT] = -1
+            line[WAITING] += 1
+            line[WAITING_TOKENS] += requests[r, NEED]
+            first, last = merged(requests, first, last, r, r)
+    line[ROUTER_HEAD], line[ROUTER_TAIL] = merged(requests, first, last, line[ROUTER_HEAD], line[ROUTER_TAIL])
 
 
 @inner_kernel

@@ -14,6 +14,7 @@ from workbench.serving.kernels.layout import (
     HELD,
     INSTANCE,
     LATEST,
+    LEAVING_HEAD,
     LEFT_NOW,
     MADE,
     MOVES,
@@ -26,6 +27,7 @@ from workbench.serving.kernels.layout import (
     ROUTER_HEAD,
     ROUTER_TAIL,
     SENT_HEAD,
+    STAYING,
     STORED,
     UP,
     VERSION,
@@ -45,11 +47,25 @@ def line_up(state, router, models):
     requests = state.requests
     for j in range(state.instances.shape[0]):
         one = state.instances[j]
-        r = one[LEFT_NOW]
+        r = np.int64(-1) if one[STAYING] == 1 else one[LEFT_NOW]
         while r >= 0:
             wait_at_router(state, router, models + requests[r, REQUEST_MODEL], r)
             r = requests[r, RIGHT]
         one[LEFT_NOW] = -1
+
+
+@inner_kernel
+def send_what_stayed(state, router, j, waiting):
+    """KV that stayed on an instance is to be sent: those whose it is wait to decode, behind their equals."""
+    requests, one = state.requests, state.instances[j]
+    if one[STAYING] == 0:
+        return
+    one[STAYING] = 0
+    r = one[LEAVING_HEAD]
+    while r >= 0:
+        if requests[r, FLOW] < 0:
+            wait_at_router(state, router, waiting, r)
+        r = requests[r, RIGHT]
 
 
 @inner_kernel

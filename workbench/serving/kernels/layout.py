@@ -89,7 +89,9 @@ COMING, LANDED, LANDED_HEAD, LANDED_TAIL = 56, 57, 58, 59
 """Of one that only decodes: how many it has blocks for whose KV is on its way, and those whose KV has come."""
 WEIGHTS = 60
 """The version of its weights."""
-INSTANCE_SIZE = 61
+STAYING = 61
+"""Of one that only prefills: whether KV that is not on its way stays there."""
+INSTANCE_SIZE = 62
 
 IS_UP, FINISHING = 1, 2
 """What `UP` holds of one that is: any request may come, or only KV of its own version, since there is a newer one."""
@@ -138,7 +140,7 @@ class State(NamedTuple):
     Attributes:
         requests: int32[n, 29] rows.
         moments: float64[n, 6] rows.
-        instances: int64[N, 61] rows.
+        instances: int64[N, 62] rows.
         reals: float64[N, 13] rows.
         cells: int32, what has no fixed size: the ids of all hash blocks, request after request; then for each paged
             instance a histogram of phases, of `block` entries; then the prefix caches.

@@ -5,6 +5,7 @@ from workbench.serving.kernels.layout import (
     ASKING,
     BLOCK,
     BROKEN,
+    FLOW,
     LANDED,
     LANDED_HEAD,
     LANDED_TAIL,
@@ -18,6 +19,7 @@ from workbench.serving.kernels.layout import (
     OUTSTANDING,
     RESERVE,
     RIGHT,
+    STAYING,
     STORED,
     TOKENS,
 )
@@ -48,6 +50,20 @@ def leave(state, j, one, r):
 def is_idle(one):
     """Whether an instance has no request, and no KV that is still to be sent."""
     return one[OUTSTANDING] == 0 and one[LEAVING_HEAD] < 0
+
+
+@inner_kernel
+def is_done(state, j):
+    """Whether nothing that is on an instance goes on there: KV that stays does not."""
+    one = state.instances[j]
+    if one[OUTSTANDING] > 0 or (one[LEAVING_HEAD] >= 0 and one[STAYING] == 0):
+        return False
+    r = one[LEAVING_HEAD]
+    while r >= 0:
+        if state.requests[r, FLOW] >= 0:
+            return False
+        r = state.requests[r, RIGHT]
+    return True
 
 
 @inner_kernel

@@ -31,6 +31,7 @@ from workbench.serving.kernels.layout import (
     ROLE,
     ROUTER_HEAD,
     ROUTER_TAIL,
+    STAYING,
     STORED,
     TOKENS,
     WAITING,
@@ -51,7 +52,7 @@ def lose(state, router, links, j, m, models, now_s):
         one[LANDED] = 0
     else:
         count = _cancel(state, links, one, now_s)
-        _forget_waiting(state, router, j, m + models)
+        forget_waiting(state, router, j, m + models)
         _queue_lost(state, one, one[LEAVING_HEAD], np.int64(RIGHT), count)
         one[LEAVING_HEAD] = one[LEAVING_TAIL] = -1
         one[OUTSTANDING] += count
@@ -94,7 +95,7 @@ def _cancel(state, links, one, now_s):
 
 
 @inner_kernel
-def _forget_waiting(state, router, j, waiting):
+def forget_waiting(state, router, j, waiting):
     """Those of an instance that wait to decode do so no longer."""
     requests, line = state.requests, router.lines[waiting]
     r, last = line[ROUTER_HEAD], np.int64(-1)
@@ -127,6 +128,8 @@ def _turn_back(state, router, links, j, waiting, now_s):
         drop_flow(links, entry, now_s)
         requests[r, FLOW] = -1
         requests[r, MOVES] += 1
+        if state.instances[requests[r, PREFILL], STAYING] == 1:
+            continue
         requests[r, NEXT] = -1
         line[WAITING] += 1
         line[WAITING_TOKENS] += requests[r, NEED]

@@ -4,7 +4,7 @@ import numpy as np
 
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.host_cache import make_room, models_of, touch
-from workbench.serving.kernels.layout import BEGIN, BEHIND, FINISHING, IS_UP, MODEL, UP, WEIGHTS
+from workbench.serving.kernels.layout import BEGIN, BEHIND, FINISHING, IS_UP, MODEL, STAYING, UP, WEIGHTS
 from workbench.serving.kernels.leaving import is_idle
 from workbench.serving.kernels.prefix_cache import empty_cache
 from workbench.serving.kernels.scaled_layout import (
@@ -53,6 +53,7 @@ def change(state, scaled, j, new, now_s):
     if new == DRAINING:
         scaled.counts[DRAINING_ROWS] += 1
     row[ROW_STATE], row[CHANGES] = new, 0
+    state.instances[j, STAYING] = 0
     if row[ROW_STATE] == EMPTY or row[ROW_STATE] == DEAD:
         empty_cache(state.cells, state.instances[j])
         scaled.times[j, SEEN_S] = np.inf

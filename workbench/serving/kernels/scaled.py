@@ -42,7 +42,7 @@ def scaled_from(scaling: tuple, state: State, links: Links | None, updates: tupl
     models[:, at.MOST_CHAINS], models[:, at.DECODE_FIRST] = scaling.chains, scaling.decode_first
     models[:, at.LIVE], models[:, at.LAYERS], models[:, at.REROUTES] = scaling.live, scaling.layers, scaling.reroute
     models[:, at.MUTATES], models[:, at.REQUEUES] = scaling.mutate, scaling.requeue
-    models[:, at.WAITS] = scaling.waits
+    models[:, at.WAITS], models[:, at.STAYS] = scaling.waits, scaling.stays
     roles = groups // m
     reals = np.column_stack(
         [

@@ -13,7 +13,15 @@ from workbench.serving.kernels.breaking import recover
 from workbench.serving.kernels.changing_roles import change_role
 from workbench.serving.kernels.events import log_rest
 from workbench.serving.kernels.flows import drop_flow, share_rates, turn_port
-from workbench.serving.kernels.handing_over import hand_on, hand_out_all, hand_out_model, land, line_up, send
+from workbench.serving.kernels.handing_over import (
+    hand_on,
+    hand_out_all,
+    hand_out_model,
+    land,
+    line_up,
+    send,
+    send_what_stayed,
+)
 from workbench.serving.kernels.helping import end_help, end_helps, watch_helped
 from workbench.serving.kernels.host_cache import make_room, make_room_first
 from workbench.serving.kernels.layout import (
@@ -29,7 +37,7 @@ from workbench.serving.kernels.layout import (
     STATUS,
     WAITING,
 )
-from workbench.serving.kernels.leaving import is_idle
+from workbench.serving.kernels.leaving import is_done, is_idle
 from workbench.serving.kernels.loading import complete
 from workbench.serving.kernels.losing import lose
 from workbench.serving.kernels.losing_weights import lose_way_out, lose_weights
@@ -211,7 +219,7 @@ def hold_draining(state, scaled):
         for j in range(scaled.rows.shape[0]):
             if scaled.rows[j, ROW_STATE] == DRAINING:
                 state.instances[j, HOLDS] = 1
-                if is_idle(state.instances[j]):
+                if is_done(state, j):
                     scaled.clock[NEXT_DRAINED_S] = scaled.clock[LAST_S]
 
 
@@ -222,11 +230,15 @@ def cool_drained(state, router, scaled, chooser, models, now_s):
     j, right = np.int64(0), True
     while right and j < scaled.rows.shape[0]:
         row = scaled.rows[j]
-        if row[ROW_STATE] != DRAINING or not is_idle(state.instances[j]):
+        if row[ROW_STATE] != DRAINING or not is_done(state, j):
             j += 1
             continue
         if row[CHANGES] == 1 and not is_source(scaled, router, j):
             right = change_role(state, scaled, router, chooser, j, now_s)
+        elif not is_idle(state.instances[j]):
+            row[CHANGES] = 0
+            send_what_stayed(state, router, j, row[MODEL_OF] + models)
+            right = hand_on(state, router, chooser, row[MODEL_OF], models, now_s)
         else:
             become_warm(state, scaled, router, j, now_s)
             if row[OLD] == 1:

@@ -4,7 +4,7 @@ import numpy as np
 
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.beginning import begin_loads, look_up
-from workbench.serving.kernels.handing_over import hand_out_and_on
+from workbench.serving.kernels.handing_over import hand_out_and_on, send_what_stayed
 from workbench.serving.kernels.host_cache import forget, models_of
 from workbench.serving.kernels.layout import FINISHING, LARGE, LATEST, MODEL, UP
 from workbench.serving.kernels.loading import targets_of
@@ -58,6 +58,7 @@ def _drain_old(state, scaled, router, m, now_s):
     for j in range(rows.shape[0]):
         if rows[j, MODEL_OF] == m and has_weights(rows[j]):
             rows[j, OLD], rows[j, CHANGES] = 1, 0
+            send_what_stayed(state, router, j, m + models_of(scaled))
             if rows[j, ROW_STATE] == DRAINING:
                 state.instances[j, UP] = FINISHING
     for j in range(rows.shape[0]):

@@ -27,6 +27,7 @@ class Autoscaler(Asked):
             done what they have: none (*no*), those that drain, or also *busy* ones that are up, in whose place others
             start.
         requeue: what waits in the queue of such an instance goes back to the router.
+        stays: KV that is not on its way from such an instance stays there, and is decoded there.
 
     >>> Autoscaler(policy="queue", parameters={"waiting": 4}, most=8).numbers.tolist()
     [4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -41,6 +42,7 @@ class Autoscaler(Asked):
     down_step: AtLeastOne = LARGEST
     busy: Literal["no", "draining", "busy"] = "no"
     requeue: bool = False
+    stays: bool = False
 
     @field_validator("policy")
     @classmethod

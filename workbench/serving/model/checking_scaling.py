@@ -116,12 +116,14 @@ def _chains(given: Scaling, source: np.ndarray, decodes: np.ndarray) -> dict[str
         ("reroute", 0, 0),
         ("mutate", 0, 0),
         ("requeue", 0, 0),
+        ("stays", 0, 0),
         ("waits", 0, 0),
     ):
         value = getattr(given, name) if np.size(getattr(given, name)) else np.full(groups, usual)
         found[name] = wholes(value, name, groups, least)
-    for name in ("decode_first", "reroute", "requeue", "waits"):
+    for name in ("decode_first", "reroute", "requeue", "stays", "waits"):
         right(found[name] <= 1, name, "give 0 or 1")
+    right((found["stays"] == 0) | decodes, "stays", "give 0 to groups that do not decode")
     right(found["mutate"] <= 2, "mutate", "give 0, 1 or 2")
     right((found["mutate"] == 0) | decodes, "mutate", "give 0 to groups that do not decode")
     right(found["live"] <= 3, "live", "give 0 to 3")

@@ -101,6 +101,7 @@ def pooled(pool: Pool, groups: Sequence["Group"]) -> Scaling:
         reroute=np.array([int(one.reroute) for one in weights]),
         mutate=np.array([BUSY[one.busy] for one in scalers]),
         requeue=np.array([int(one.requeue) for one in scalers]),
+        stays=np.array([int(one.stays) for one in scalers]),
         stale_s=pool.stale_s,
         detect_s=pool.detect_s,
         pinned=(_behind_first(pool.hosts, owned) < [one.pinned for one in owned]).astype(np.int64),

@@ -23,6 +23,14 @@ group M + m decodes for it. Decisions are made group after group. With roles the
   row starting, in an operation of its own, up at once; unless an operation reads it then, or there is a newer version.
   Behind the last one taken, the prefill group starts as many rows as were up, on free places and those of warm rows of
   other models.
+- With *stays*, KV of prompts that such a row has computed is not sent any more, unless it is on its way: its requests
+  leave the decode line, or do not join it, and do not count there. The row is done when nobody queues or runs there and
+  nothing is on its way from it. When the other row has come up, and before the router hands out, it takes those over
+  whose KV is there, in the order in which their prompts were done, each if it would take it over the links too; they
+  land at once. The others lose their KV, count as moved, and wait before their equals in the line of their model. KV
+  that turns back as its target fails stays too. If there is a newer version, or an operation reads the row when it is
+  done, those whose KV is there join the decode line in that order, behind their equals, and it is sent; in the second
+  case the router hands on at once, and the row changes its role no more but drains on.
 - Whenever a row comes up, or a place fails, the router hands out and then hands on for the model.
 - A row that drains is warm when it also has no KV that is still to be sent: behind all ends of steps of that instant,
   if a tick of the same instant has not brought it back and its place has not failed. When a place fails, transfers
@@ -154,6 +162,7 @@ class Scaling(NamedTuple):
         mutate: int64[G], of groups that decode: 0 lets only rows without work change their role, 1 also rows that
             drain, 2 also rows that are up, in whose place others start.
         requeue: int64[G], 1 lets what waits in the queue of such a row go back to the router.
+        stays: int64[G], of groups that decode: 1 lets KV that is not on its way from such a row stay there.
         stale_s: how much later than it happened it is known that weights left a host's memory for lack of room, also
             at time 0, or for a newer version. A row that would read its host's SSD in that time looks for them in
             memory first.
@@ -207,5 +216,6 @@ class Scaling(NamedTuple):
     reroute: np.ndarray = np.empty(0)
     mutate: np.ndarray = np.empty(0)
     requeue: np.ndarray = np.empty(0)
+    stays: np.ndarray = np.empty(0)
     stale_s: float = 0.0
     detect_s: float = 0.0

@@ -29,7 +29,7 @@ class Autoscaler:
         self.kind, self.par = given.kind.tolist(), given.par
         self.bounds = list(zip(given.min_rows.tolist(), given.max_rows.tolist(), strict=True))
         self.down_step = given.down_step.tolist()
-        self.mutate, self.requeue = given.mutate.tolist(), given.requeue.tolist()
+        self.mutate, self.requeue, self.stays = given.mutate.tolist(), given.requeue.tolist(), given.stays.tolist()
         up_ticks, down_ticks = given.up_ticks.tolist(), given.down_ticks.tolist()
         self.windows = [Windows(*ticks) for ticks in zip(up_ticks, down_ticks, strict=True)]
         delay = int(given.scrape_ticks)
@@ -137,7 +137,7 @@ class Autoscaler:
                 if replaced == self._room(first):
                     break
                 replaced += 1
-            self.fleet.give_up_role(row, bool(self.requeue[group]))
+            self.fleet.give_up_role(row, bool(self.requeue[group]), bool(self.stays[group]))
             taken += 1
         self._start(first, replaced)
         return taken

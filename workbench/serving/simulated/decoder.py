@@ -50,6 +50,17 @@ class Decoder(Instance):
         self.landed.append(request)
         self.wake()
 
+    def take_over(self, requests: list[Request]) -> list[Request]:
+        """Of those whose KV is on this place those that it expects land, in order; the others."""
+        left = []
+        for request in requests:
+            if self.expects(request):
+                self.expect(request)
+                self.land(request)
+            else:
+                left.append(request)
+        return left
+
     def _blocks_for(self, request: Request) -> int:
         return self.blocks.holding(request.most_stored if self.reserve else request.stored)
 

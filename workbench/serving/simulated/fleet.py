@@ -9,6 +9,7 @@ from workbench.serving.simulated.fleet_log import FleetLog
 from workbench.serving.simulated.host_cache import HostCache
 from workbench.serving.simulated.instants import Instants
 from workbench.serving.simulated.load import Load
+from workbench.serving.simulated.ranks import join_first
 from workbench.serving.simulated.router import Router
 from workbench.serving.simulated.row import Row
 
@@ -24,6 +25,7 @@ class Fleet:
         self.router, self.clock, self.instants, self.log = router, clock, instants, log
         self.caches: list[HostCache] = []  # by host; they ask this fleet what it holds
         self.resident: Callable[[Row], None] | None = None  # told of a row whose weights are there: a role has changed
+        self.stayed: dict[Row, list] = {}  # those whose KV stayed on the place of a row that is about to come up
         self.places: dict[int, list[Row]] = {}
         for row in rows:
             self.places.setdefault(row.place, []).append(row)
@@ -78,6 +80,10 @@ class Fleet:
             row.instance.load = load
             row.instance.recover(self.router)
         self._become(row, UP)
+        for request in reversed(row.instance.take_over(self.stayed.pop(row, []))):
+            request.forget()
+            request.moves += 1
+            join_first(self.router.lines[row.model], request)
         self.router.hand_out(row.model)
         self.router.hand_on(row.model)
 
@@ -106,12 +112,16 @@ class Fleet:
         still drains then."""
 
         def cool(_) -> None:
-            if row.state != DRAINING or row.instance.in_use:
+            if row.state != DRAINING or not row.instance.is_done:
                 return
             if row.changes_role and not row.uses:
                 new = self.other(row)
                 self.change_role(row, new)
                 self.resident(new)
+            elif row.instance.in_use:
+                row.changes_role = False
+                row.instance.keep_no_kv()
+                self.router.hand_on(row.model)
             else:
                 self._cool(row)
                 if not self.is_new(row):
@@ -163,6 +173,7 @@ class Fleet:
         self.router.versions[model] += 1
         rows = [row for row in self.rows if row.model == model]
         for row in rows:
+            row.instance.keep_no_kv()
             row.instance.finishing, row.changes_role = row.state in (UP, DRAINING), False
         for row in rows:
             if row.state == UP:
@@ -178,25 +189,29 @@ class Fleet:
         mine = (one for one in self.places[row.place] if one.model == row.model and one.group != row.group)
         return next(mine, None)
 
-    def give_up_role(self, row: Row, requeue: bool) -> None:
+    def give_up_role(self, row: Row, requeue: bool, stays: bool) -> None:
         """A row that computes prompts drains, and decodes when it has nothing left.
 
         Parameters:
             row: up, or draining.
             requeue: whether what waits in its queue goes back to the router.
+            stays: whether KV that is not on its way from there stays.
         """
         if row.state == UP:
             self._become(row, DRAINING)
         row.changes_role = True
+        if stays:
+            row.instance.keep_kv()
         if requeue:
             waiting = list(row.instance.queue)
             row.instance.queue.clear()
             self.router.meet_again(waiting, row.model)
-        if not row.instance.in_use:
+        if row.instance.is_done:
             self._emptied(row)
 
     def change_role(self, old: Row, new: Row) -> None:
-        """A row without work gives its place to the other one of its model there, whose weights these are."""
+        """A row gives its place to the other one of its model there, with its weights and the KV that stayed."""
+        self.stayed[new] = old.instance.leave_kv()
         old.instance.load = None
         old.instance.prefixes.clear()
         self._become(old, EMPTY)
@@ -223,6 +238,7 @@ class Fleet:
 
     def _become(self, row: Row, state: int) -> None:
         row.become(state)
+        row.instance.keeps_kv = False
         if state == STARTING:
             self.renew(row)
         self.log.changed(row.index, state)

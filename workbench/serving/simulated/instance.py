@@ -18,6 +18,8 @@ from workbench.serving.simulated.step import Step
 class Instance:
     """One place that runs a model: a SimPy process that starts a step, waits for its end, and looks again."""
 
+    keeps_kv = False
+    """Whether KV of prompts that it has computed stays, for the row that takes its place."""
     awaits_others = False
     """Whether what others do at the instant at which a step ends may change the next one, though nobody waits."""
 
@@ -94,6 +96,11 @@ class Instance:
         return bool(self.outstanding)
 
     @property
+    def is_done(self) -> bool:
+        """Whether nothing that is here goes on here."""
+        return not self.in_use
+
+    @property
     def at_rest(self) -> bool:
         """Whether nothing will happen here of itself."""
         return not self.outstanding
@@ -162,9 +169,20 @@ class Instance:
                     self._tell_if_emptied()
                 joinable = self.awaits_others or self.helping is not None or bool(line)
 
+    def keep_no_kv(self) -> None:
+        """KV that stayed here does so no longer; nobody has any where prompts and decoding are not apart."""
+
+    def leave_kv(self) -> list[Request]:
+        """Those whose KV stayed here."""
+        return []
+
+    def take_over(self, requests: list[Request]) -> list[Request]:
+        """Of those whose KV is on this place, the ones that cannot be decoded here."""
+        return requests
+
     def _tell_if_emptied(self) -> None:
         """Somebody has gone from here."""
-        if not (self.up or self.in_use):
+        if not self.up and self.is_done:
             self.emptied()
 
     def _start(self) -> Step | None:

@@ -7,7 +7,6 @@ from workbench.serving.simulated.decoder import Decoder
 from workbench.serving.simulated.instance import Instance
 from workbench.serving.simulated.links import Flow, Links
 from workbench.serving.simulated.prefiller import Prefiller
-from workbench.serving.simulated.ranks import join_first
 from workbench.serving.simulated.request import Request
 
 
@@ -41,14 +40,14 @@ class Migrations:
             for request in instance.leaving:
                 if request in self.flows:
                     self.instances[self._cancel(request)].give_up(request)
-                else:
+                elif request in self.router.decode_lines[request.model]:
                     self.router.decode_lines[request.model].remove(request)
         elif isinstance(instance, Decoder):
             for request in reversed(list(instance.coming)):
                 self._cancel(request)
                 instance.give_up(request)
                 request.moves += 1
-                join_first(self.router.decode_lines[request.model], request)
+                self.instances[request.prefilled_on].turned_back(request)
 
     def table(self) -> np.ndarray:
         """All transfers, as `Outcome` has them."""

@@ -37,6 +37,7 @@ def test_differences_by_hand():
     assert "e2e_s by -0.75" in found.sentence
     assert found.sentence in found._repr_html_()
     assert "attainment_request" in found._repr_html_()
+    assert "low, high: too few requests for an interval" in found._repr_html_()
 
 
 def test_the_interval_of_one_pair_holds_the_known_difference():

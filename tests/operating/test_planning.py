@@ -1,6 +1,7 @@
 """The smallest deployment by hand, what binds it, and the Azure conversation hour within its minute."""
 
 import time
+from html import unescape
 
 import numpy as np
 import pytest
@@ -65,6 +66,7 @@ def test_what_no_part_of_the_cluster_keeps_says_so():
     assert row["binds"] == "compute"
     assert "keeps it with no part of" in found.sentence
     assert found.sentence in found._repr_html_()
+    assert f"compute; {row['why']}" in unescape(found._repr_html_())
 
 
 def test_each_model_is_planned_by_itself():

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from workbench.catalogue.blitzscale.fig3 import AT_220, FOR_STOP
+from workbench.catalogue.blitzscale.fig3 import AT_220, FOR_STOP, STOPS_S
 from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.parameters import name_of
 from workbench.figures.base import COLOURS, GREY, SYMBOLS, WORDS, Palette, log_axis, published_marks
@@ -45,7 +45,9 @@ def stops(outcome: Outcome, panel: str | None = None) -> Canvas:
                     made.add(*_curves(part, "stop_s", column, f"{name}: ", colour), row=row)
         else:
             made.note("simulated by button", xref="paper", yref="y", x=0.5, y=50)
-        made.x(row, title="stop of each scale-up, s").y(row, title="requests that keep it, %", range=[0, 103])
+        ends = [-0.15, STOPS_S[-1] + 0.15]  # set here, since nothing is drawn before a run
+        made.x(row, title="stop of each scale-up, s", range=ends)
+        made.y(row, title="requests that keep it, %", range=[0, 103])
 
     def bandwidth(made: Canvas, row: int) -> None:
         if "bandwidth" in tables:

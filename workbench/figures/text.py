@@ -19,6 +19,9 @@ SHADES = dict.fromkeys(READINGS, "#8c8c8c") | {
 LONG = 40
 """Letters from which on a cell of a table asks for room."""
 
+WIDEST_EM = 30
+"""Room that it asks for at most: the whole of such a table still fits a page 1,280 pixels wide."""
+
 
 def escape(text: object) -> str:
     """A text from data, safe inside markup."""
@@ -49,7 +52,7 @@ def table_html(table: pl.DataFrame, caption: str, columns: Sequence[str] | None 
                 style += f";color:{SHADES.get(str(value), 'inherit')};font-weight:600;white-space:nowrap"
             text = number(value)
             if len(text) > LONG:
-                style += ";min-width:16em"  # else a narrow page breaks it into lines of one word
+                style += f";min-width:{min(WIDEST_EM, max(16, len(text) // 6))}em"  # else a narrow page makes it tall
             cells.append(f'<td style="{style}">{escape(text)}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     return (

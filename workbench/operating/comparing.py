@@ -38,7 +38,11 @@ class Comparison(Record):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return f"<p style='margin:4px 0'>{html.escape(self.sentence)}</p>{self.table._repr_html_()}"
+        said, shown, below = html.escape(self.sentence), self.table, ""
+        methods = shown["method"].unique()
+        if len(methods) == 1:  # one for all: below the table, which is wide enough without it
+            shown, below = shown.drop("method"), f"<p style='margin:4px 0'>low, high: {html.escape(methods[0])}</p>"
+        return f"<p style='margin:4px 0'>{said}</p>{shown._repr_html_()}{below}"
 
 
 def compare(run_a: Run | Sequence[Run], run_b: Run | Sequence[Run], slo: SLO | None = None) -> Comparison:

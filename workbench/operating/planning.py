@@ -44,7 +44,12 @@ class Plan(Record):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return f"<p style='margin:4px 0'>{html.escape(self.sentence)}</p>{self.table._repr_html_()}"
+        table = self.table  # whose last column is as long as the others together
+        reasons = zip(*(table[name] for name in ("system", "model", "binds", "why")), strict=True)
+        below = "".join(f"<li>{html.escape(f'{system}, {model}: {binds}; {why}')}</li>"
+                        for system, model, binds, why in reasons if why)  # fmt: skip
+        said = html.escape(self.sentence)
+        return f"<p style='margin:4px 0'>{said}</p>{table.drop('why')._repr_html_()}<ul>{below}</ul>"
 
 
 def plan(

@@ -57,7 +57,8 @@ def stops(outcome: Outcome, panel: str | None = None) -> Canvas:
                 made.add(
                     scatter(
                         part["stop_s"].to_list(), (part["bytes_per_s"] * 8e-9).to_list(), mode="lines",
-                        name=f"{name} (formula)", line={"color": colour, "width": 2}, showlegend=panel == "bandwidth",
+                        name=f"{name} (formula)", line={"color": colour, "width": 2},
+                        showlegend=panel == "bandwidth" or "kept" not in tables,
                     ),
                     row=row,
                 )  # fmt: skip

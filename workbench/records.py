@@ -139,7 +139,7 @@ def share(value: float, name: str) -> float:
 
 def whole(value: int, name: str, least: int = 0, most: int = LARGEST) -> int:
     """A whole number that a user gave, as an int, if it lies within bounds; else an `InputError` that names it."""
-    right = isinstance(value, Integral) and not isinstance(value, bool)
+    right = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not right or not least <= value <= most:
         wanted = f"of {least:,} or more" if most == LARGEST else f"from {least:,} to {most:,}"
         raise InputError(f"is {shown(value)}", f"give a whole number {wanted}", field=name)
@@ -168,20 +168,24 @@ def takes_records(function: Callable[P, T]) -> Callable[P, T]:
 
     Records are pydantic models and named tuples; None passes where the annotation allows it.
     """
-    signature = inspect.signature(function)
-    names, kinds = list(signature.parameters), {}
-    for name, parameter in signature.parameters.items():
+    checks = []
+    for place, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
         asked = parameter.annotation
         options = get_args(asked) if isinstance(asked, UnionType) else (asked,)
         records = [kind for kind in options if _is_record(kind)]
         if records and all(kind is type(None) for kind in options if kind not in records):
-            kinds[name] = (records[0], len(options) > 1)
+            checks.append((place, name, records[0], len(options) > 1))
 
     @functools.wraps(function)
     def checked(*unnamed: P.args, **given: P.kwargs) -> T:
-        for name, value in (*zip(names, unnamed, strict=False), *given.items()):
-            kind, optional = kinds.get(name, (object, False))
-            if not (optional and value is None):
+        for place, name, kind, optional in checks:
+            if place < len(unnamed):
+                value = unnamed[place]
+            elif name in given:
+                value = given[name]
+            else:
+                continue
+            if type(value) is not kind and not (optional and value is None):
                 of_type(value, kind, name)
         return function(*unnamed, **given)
 

@@ -21,6 +21,7 @@ from workbench.chains import (
     sites_of,
     token_times,
     tune,
+    tune_each,
 )
 from workbench.chains.policy.allocation import shortest_chain
 from workbench.errors import InputError, UnknownName, UserError
@@ -252,3 +253,11 @@ def test_drawn_round_trips_have_the_stated_statistics():
     assert best.max(axis=1).mean() == pytest.approx(42.2, rel=0.07)
     pairs = [round_trips(SITES, 319, np.random.default_rng(seed), "random") for seed in range(200)]
     assert np.median(pairs) * 1e3 == pytest.approx(24.1, rel=0.07)
+
+
+def test_chains_that_are_formed_once_for_several_rates_are_those_formed_anew():
+    rates = [0.05, 0.2, 1.0, 1.6]
+    for rate, found in zip(rates, tune_each(drawn(3), rates), strict=True):
+        alone = tune(drawn(3), rate)
+        assert found.best == alone.best
+        assert found.table.equals(alone.table)

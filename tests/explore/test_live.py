@@ -1,5 +1,7 @@
 """Figures that follow their sketches."""
 
+import plotly.graph_objects as go
+
 from workbench.explore.live import EMPTY, follow, live
 from workbench.figures.base import TEMPLATE
 
@@ -18,3 +20,27 @@ def test_a_figure_of_nothing_has_no_axes():
         follow(figure, EMPTY)
         assert [figure.layout[name].visible for name in AXES] == [False] * 4
         assert figure.layout.height == 200
+
+
+def test_only_what_changes_is_told():
+    """Marks, notes and a title that go and come; and a second time the same, of which the page hears nothing."""
+    line = {"type": "scatter", "x": [1, 2], "y": [3, 4], "line": {"color": "#123456", "width": 2}}
+    note, mark = {"x": 1, "y": 2, "text": "a"}, {"type": "line", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
+    plain = {"template": TEMPLATE, "title": {"text": "one"}, "xaxis": {"title": {"text": "x"}}}
+    steps = [
+        {"data": [line], "layout": plain},
+        {"data": [line], "layout": {**plain, "annotations": [note, {**note, "text": "b"}], "shapes": [mark]}},
+        {"data": [{**line, "y": [5, 6]}], "layout": {**plain, "annotations": [note]}},
+        {"data": [{**line, "line": {"color": "#654321"}}], "layout": {**plain, "title": {"text": "two"}}},
+    ]
+    figure, said = live(steps[0]), []
+    figure.observe(said.append)
+    for step in steps[1:]:
+        follow(figure, step)
+        assert said
+        shown, wanted = figure.to_dict(), go.Figure(step).to_dict()
+        assert [{name: trace[name] for name in trace if name != "uid"} for trace in shown["data"]] == wanted["data"]
+        assert {name: value for name, value in shown["layout"].items() if value != []} == wanted["layout"]
+        said.clear()
+        follow(figure, step)
+        assert said == []

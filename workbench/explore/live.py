@@ -126,16 +126,33 @@ def follow(widget: go.FigureWidget, sketch: Mapping[str, Any], template: bool = 
         names = {*layout, *widget.layout.to_plotly_json()}
         axes = [name for name in names if name.startswith(("xaxis", "yaxis"))]
         layout |= {name: {"visible": bool(traces)} | layout.get(name, {}) for name in axes}
-    shapes, notes = layout.pop("shapes", ()), layout.pop("annotations", ())
+    lists = {name: list(layout.pop(name, ())) for name in ("shapes", "annotations")}
+    known = widget.layout._props
     with widget.batch_update():
-        widget.layout.shapes, widget.layout.annotations = shapes, notes
+        for name, items in lists.items():
+            if not _same(items, list(known.get(name, ()))):
+                widget.layout[name] = items
         if same:
             for old, new in zip(widget.data, traces, strict=True):
-                old.update(new, overwrite=True)
-        widget.update_layout(layout)
+                old.update(_news(new, old._props), overwrite=True)
+        for name, value in _news(layout, known).items():
+            inner = isinstance(value, Mapping) and isinstance(known.get(name), Mapping)
+            widget.update_layout({name: _news(value, known[name]) if inner else value})
     if not same:
         widget.data = []
         widget.add_traces(traces)
+
+
+def _news(told: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """What of some properties is not known yet: plotly checks whatever it is told, and sends it."""
+    return {name: value for name, value in told.items() if not _same(value, known.get(name))}
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:  # arrays
+        return False
 
 
 def guard(message: w.HTML, lock: threading.RLock) -> Callable[[Callable], Callable]:

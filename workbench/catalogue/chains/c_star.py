@@ -12,7 +12,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.judging import Draft
 from workbench.catalogue.monotone import monotone
 from workbench.catalogue.spec import Match, experiment
-from workbench.chains import Fleet, chains_of, compose, tune
+from workbench.chains import Fleet, chains_of, compose, tune_each
 from workbench.results import Verdict
 
 RATES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6)
@@ -81,10 +81,9 @@ def c_star(
         return {"best": table, "headline": headline(known)}
     rows = []
     for number, draw in enumerate(common.draws(context, given, draws)):
-        for rate in RATES:
-            context.check()
-            best = tune(draw.fleet, rate, most_load).best
-            rows += [(number, rate, rule, best[rule]) for rule in RULES]
+        context.check()
+        for rate, found in zip(RATES, tune_each(draw.fleet, RATES, most_load), strict=True):
+            rows += [(number, rate, rule, found.best[rule]) for rule in RULES]
     table = pl.DataFrame(rows, schema=COLUMNS, orient="row")
     first = table.filter((pl.col("draw") == 0) & (pl.col("rule") == "lower bound") & pl.col("reserved").is_not_null())
     known = [(SERIES, rate, c, "1") for rate, c in first.select("rate_per_s", "reserved").rows()]

@@ -43,7 +43,7 @@ from workbench.chains.model.routing import PetalsRules, Routed, bprr, petals, ro
 from workbench.chains.model.serving import Served, chains_of, chains_with
 from workbench.chains.model.sites import ORCHESTRATORS, Orchestrator, Sites, round_trips, sites_of
 from workbench.chains.model.thresholds import BestDispatch, best_dispatch, break_even_rate, threshold_response
-from workbench.chains.model.tuning import Tuning, tune
+from workbench.chains.model.tuning import Tuning, tune, tune_each
 
 __all__ = [
     "ORCHESTRATORS",
@@ -111,6 +111,7 @@ __all__ = [
     "threshold_response",
     "token_times",
     "tune",
+    "tune_each",
     "whole_models",
     "with_work",
     "work_of",

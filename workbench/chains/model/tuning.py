@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from workbench.chains.model.bounds import both_means
-from workbench.chains.model.composing import compose, needed_rate, place
+from workbench.chains.model.composing import Composition, compose, needed_rate, place
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import MOST_SERVERS, positive
@@ -54,6 +54,27 @@ def tune(
     Raises:
         UserError: no c hosts the model, or more values of c or jobs at once than can be computed.
     """
+    return _tuned(fleet, arrival_rate_per_s, most_load, reserved, every_server, {})
+
+
+@takes_records
+def tune_each(fleet: Fleet, arrival_rates_per_s: Iterable[float], most_load: float = 0.7) -> list[Tuning]:
+    """`tune` at several rates; chains of all servers are formed once for each c. Errors: as `tune`."""
+    formed: dict[int, _Formed] = {}
+    return [_tuned(fleet, rate, most_load, None, True, formed) for rate in arrival_rates_per_s]
+
+
+class _Formed(NamedTuple):
+    """Chains for one c, and of each chain (float64[K], int64[K]) the rate of a slot and the slots."""
+
+    made: Composition
+    rates_per_s: np.ndarray
+    slots: np.ndarray
+    rate_per_s: float
+
+
+def _tuned(fleet, arrival_rate_per_s, most_load, reserved, every_server: bool, formed: dict) -> Tuning:
+    """As `tune`; chains of all servers are taken from `formed`, or entered there."""
     rate, target = positive(arrival_rate_per_s, "arrival_rate_per_s"), needed_rate(arrival_rate_per_s, most_load)
     if reserved is None:
         if fleet.most_reserved > MOST_RESERVED:
@@ -70,18 +91,15 @@ def tune(
         if not counted.groups:
             beyond = c  # more reserved jobs leave room for no more blocks
             continue
-        made = compose(fleet, c, np.inf if every_server else target)
-        lower = upper = None
-        if made.job_servers > MOST_SERVERS:
-            raise UserError(
-                f"With c = {c} the chains hold {made.job_servers:,} jobs at once, more than the bounds are computed "
-                f"for ({MOST_SERVERS:,}); take less memory, or a larger cache of a job."
-            )
-        if rate < made.rate_per_s:
-            lower, upper = (inside / rate for inside in both_means(rate, made.rates_per_s, made.capacities))
+        if c not in formed or not every_server:
+            formed[c] = _form(fleet, c, np.inf if every_server else target)
+        one, lower, upper = formed[c], None, None
+        if rate < one.rate_per_s:
+            lower, upper = (inside / rate for inside in both_means(rate, one.rates_per_s, one.slots))
         groups = counted.groups if counted.enough else None
         surrogate = None if groups is None else c * groups / rate
-        rows.append((c, groups, surrogate, len(made.chains), made.job_servers, made.rate_per_s, lower, upper))
+        chains, jobs = len(one.made.chains), one.made.job_servers
+        rows.append((c, groups, surrogate, chains, jobs, one.rate_per_s, lower, upper))
     names = ("reserved", "groups", "surrogate_s", "chains", "job_servers", "rate_per_s", "lower_s", "upper_s")
     kinds = (pl.Int64, pl.Int64, pl.Float64, pl.Int64, pl.Int64, pl.Float64, pl.Float64, pl.Float64)
     table = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
@@ -91,6 +109,17 @@ def tune(
             "add memory or servers."
         )
     return Tuning(table, {rule: _least(table, column) for rule, column in RULES.items()})
+
+
+def _form(fleet: Fleet, c: int, needed_per_s: float) -> _Formed:
+    made = compose(fleet, c, needed_per_s)
+    slots = made.capacities
+    if (jobs := int(slots.sum())) > MOST_SERVERS:
+        raise UserError(
+            f"With c = {c} the chains hold {jobs:,} jobs at once, more than the bounds are computed "
+            f"for ({MOST_SERVERS:,}); take less memory, or a larger cache of a job."
+        )
+    return _Formed(made, made.rates_per_s, slots, made.rate_per_s)
 
 
 def to_try(reserved: Iterable[int]) -> list[int]:

@@ -123,7 +123,7 @@ Workloads = Annotated[
 ]
 DECODE_FIRST, ANYBODY = "who decodes, if there is one", "everybody"
 HOST, CARDS = "the host's own links", "network cards"
-SCALED_TOO, THERE = "scaled", "all there"
+SCALED_TOO, STAYING, THERE = "scaled", "scaled, KV stays", "all there"
 PROMISED, ALWAYS = "where the promise would be broken", "whenever a step gets shorter"
 Senders = Annotated[
     str,
@@ -142,9 +142,10 @@ Decode = Annotated[
     str,
     Par(
         "BlitzScale's instances that decode",
-        choices=(SCALED_TOO, THERE),
+        choices=(SCALED_TOO, STAYING, THERE),
         source="scaled: by the rule of all systems, where prompt instances turn into decoding ones when they have done "
-        "what they have (§5.4); all there: as many as in a full provisioning, all the time, as if that took no time",
+        "what they have (§5.4); KV that waits on them is sent on, or stays and is decoded there (not said); all there: "
+        "as many as in a full provisioning, all the time, as if that took no time",
     ),
 ]
 NOT_BURST = {BURST.name: "the paper's cut of BurstGPT is not published; a generated trace stands in where none is here"}
@@ -310,6 +311,9 @@ def swept(
             one = one._replace(decode_least=one.full[1])
         hosts, trace = prepared(context, one, load, by, window_s)
         changes = {each: changes_of(each, senders, inside, helps) for each in systems}
+        if decode == STAYING:
+            turning = [each for each in systems if made(each, one.keep_s).mutate != "no"]
+            changes |= {each: changes[each] | {"kv_stays": True} for each in turning}
         served += [serve(context, one, hosts, each, trace, **changes[each]) for each in systems]
         if name == BURST.name:
             context.incomparable = ""  # verdicts about this workload say so by themselves

@@ -1,5 +1,7 @@
 """BlitzScale's evaluation: latencies, GPUs over time, GPU time, times of starts, who was harmed (Figures 17 to 24)."""
 
+import re
+
 import polars as pl
 
 from workbench.catalogue.blitzscale.fig22 import WITH, WITHOUT
@@ -68,6 +70,14 @@ def gpus(outcome: Outcome, palette: Palette, workload: str, *, legend: bool) -> 
     return paint
 
 
+def _in_lines(names: list[str]) -> dict[str, object]:
+    """Ticks of systems in short lines, which a narrow page need not turn; of many also within words, and smaller."""
+    many = len(names) > 4
+    where = r", |(?= \()|(?<=[a-z])(?=[A-Z])" if many else ", "
+    texts = [re.sub(where, lambda found: f"{found[0].rstrip()}<br>", name) for name in names]
+    return {"tickvals": names, "ticktext": texts, "tickangle": 0, **({"tickfont": {"size": 10}} if many else {})}
+
+
 def gpu_time(outcome: Outcome, palette: Palette) -> Painter:
     """GPU time held and active over that of a full provisioning."""
 
@@ -76,7 +86,8 @@ def gpu_time(outcome: Outcome, palette: Palette) -> Painter:
         for column, name, shape in (("held", "held", ""), ("active", "active", "/")):
             found = _spread(table, column, "system")
             made.add(_bars(found, "system", f"GPU time {name}", palette.colour(_names(table)[0]), shape=shape), row=row)
-        made.set(barmode="group").y(row, title="over that of all instances", rangemode="tozero")
+        made.x(row, **_in_lines(_names(table))).set(barmode="group")
+        made.y(row, title="over that of all instances", rangemode="tozero")
 
     return paint
 
@@ -93,7 +104,7 @@ def _grouped(outcome: Outcome, workload: str, columns: dict[str, str], title: st
         for column, name in columns.items():
             found = _spread(table.filter(pl.col(column).is_not_nan()), column, "system")
             made.add(_bars(found, "system", name, palette.colour(name)), row=row)
-        made.set(barmode="group").y(row, title=title, rangemode="tozero")
+        made.x(row, **_in_lines(_names(table))).set(barmode="group").y(row, title=title, rangemode="tozero")
 
     return paint
 

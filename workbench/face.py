@@ -16,7 +16,7 @@ from workbench.catalogue.outcome import Outcome
 from workbench.catalogue.sourcing import all_sources
 from workbench.errors import UnknownName
 from workbench.figures.whole import WholeTable
-from workbench.results import READINGS, agreement_table, verdict_table
+from workbench.results import READINGS, Verdict, agreement_table, verdict_table
 
 if TYPE_CHECKING:
     from workbench.operating import Run
@@ -25,18 +25,26 @@ if TYPE_CHECKING:
 class Result:
     """One run of an experiment: its tables, its figure, and how far it can be believed."""
 
-    def __init__(self, outcome: Outcome):
-        self.outcome = outcome
+    def __init__(self, outcome: Outcome, judged: Callable[[], tuple[Verdict, ...]] | None = None):
+        self._outcome, self._judged = outcome, judged
+
+    @property
+    def outcome(self) -> Outcome:
+        """All that the run left behind, judged when it is first asked for."""
+        if self._judged is not None:
+            self._outcome = self._outcome.model_copy(update={"verdicts": self._judged()})
+            self._judged = None
+        return self._outcome
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Polars frames by name, each with a `backend` column and SI units in its column names."""
-        return self.outcome.tables
+        return self._outcome.tables
 
     @property
     def sentence(self) -> str:
         """What the run says, in one sentence computed from its tables."""
-        return self.outcome.sentence
+        return self._outcome.sentence
 
     def figure(self, panel: str | None = None):
         """The plotly `Figure`, published values drawn as open diamonds beside ours.
@@ -46,29 +54,30 @@ class Result:
         """
         from workbench.figures import draw
 
-        return draw(self.outcome, panel)
+        return draw(self._outcome, panel)
 
     def verdicts(self) -> pl.DataFrame:
         """Every published point, band or ordering beside our number: columns as `workbench.results.Verdict`.
 
+        Found when first asked for: where one differs, runs with the assumption at fault dropped are made then.
         `ours` is null where it is no number; `ours_text` says it in words.
         """
         return WholeTable(verdict_table(self.outcome.verdicts))
 
     def agreement(self) -> pl.DataFrame:
         """How far the backends lie apart: columns as `workbench.results.Agreement`, and whether that is allowed."""
-        return WholeTable(agreement_table(self.outcome.agreement))
+        return WholeTable(agreement_table(self._outcome.agreement))
 
     def sources(self) -> pl.DataFrame:
         """Where each number comes from: parameters, hardware figures and published points."""
-        return WholeTable(all_sources(self.outcome))
+        return WholeTable(all_sources(self._outcome))
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a folder of Parquet and JSON, whole or not at all; `workbench.load` reads it."""
         return storing.save(self.outcome, path)
 
     def __repr__(self) -> str:
-        outcome = self.outcome
+        outcome = self._outcome
         return f"<Result {outcome.experiment} by {', '.join(outcome.backends)}: {outcome.sentence}>"
 
     def _repr_html_(self) -> str:
@@ -145,7 +154,7 @@ class Experiment:
             UserError: an unknown name, a value out of range, a backend it does not have.
         """
         return Result(
-            running.run(
+            *running.run_unjudged(
                 self._spec, parameters, backends=backend, seed=seed, quick=quick,
                 replications=running.usual_replications(self._spec, quick) if replications is None else replications,
                 points=published, stop=stop, progress=progress,

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+import workbench as wb
 from workbench.catalogue import running
 from workbench.catalogue.context import Context, Stopped
 from workbench.errors import UnknownName, UserError
@@ -170,3 +171,16 @@ def test_streams_are_independent_of_each_other():
     first.random("lengths").random(10)
     assert first.random("arrivals").random() == Context("simpy", seed=3).random("arrivals").random()
     assert Context("analytic", seed=3).random("a").random() != Context("analytic", seed=3).random("b").random()
+
+
+def test_a_result_is_judged_once_and_when_it_is_first_asked_how_it_reads(toy, monkeypatch):
+    judge, drafts = running.judge, []
+    monkeypatch.setattr(running, "judge", lambda draft: drafts.append(draft) or judge(draft))
+    result = wb.experiment(toy.id).run("analytic")
+    assert len(result.tables["line"]) == 3
+    assert result.sentence
+    assert result.agreement().is_empty()
+    assert not drafts
+    readings = [result.verdicts()["claim"].to_list() for _ in range(2)]
+    assert len(drafts) == 1
+    assert readings == [[one.claim for one in running.run(toy, {}, backends="analytic").verdicts]] * 2

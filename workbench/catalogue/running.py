@@ -22,11 +22,18 @@ from workbench.catalogue.recorded import recording
 from workbench.catalogue.spec import BACKENDS, Spec
 from workbench.errors import MissingData, MissingExtra, UnknownName, UserError
 from workbench.records import Source, check_watching
+from workbench.results import Verdict
 
 VERSIONED = ("workbench-llm", "numpy", "numba", "polars", "simpy", "torch")
 
 
-def run(
+def run(spec: Spec, given: Mapping[str, Any], **how: Any) -> Outcome:
+    """Run one experiment and judge it. Parameters as of `run_unjudged`."""
+    outcome, judged = run_unjudged(spec, given, **how)
+    return outcome.model_copy(update={"verdicts": judged()})
+
+
+def run_unjudged(
     spec: Spec,
     given: Mapping[str, Any],
     *,
@@ -37,8 +44,8 @@ def run(
     points: str | None = None,
     stop: threading.Event | None = None,
     progress: Callable[[str], object] | None = None,
-) -> Outcome:
-    """Run one experiment.
+) -> tuple[Outcome, Callable[[], tuple[Verdict, ...]]]:
+    """Run one experiment, and hand back besides what judges it: to blame an assumption takes runs of its own.
 
     Parameters:
         spec: the catalogue's entry.
@@ -49,6 +56,9 @@ def run(
         quick: fewer repetitions and smaller sizes where the experiment has such a mode.
         points: a CSV file of the reader's own published points, overlaid and judged too.
         stop, progress: a Stop button's event and a function that is told how far the work is.
+
+    Returns:
+        The outcome without verdicts, and a function that finds them; `stop` stops that too.
     """
     check_watching(progress, stop)
     chosen = chosen_backends(spec, backends)
@@ -103,7 +113,7 @@ def run(
 
     trace = ", ".join(used) or str(parameters.get("trace", ""))
     draft = Draft(spec, parameters, tables, points_table, comparable, reason, mode, seeds, trace, rerun)
-    return Outcome(
+    outcome = Outcome(
         experiment=spec.id,
         parameters=parameters,
         backends=tuple(dict.fromkeys(backend for backend, _, _ in parts)),
@@ -111,7 +121,7 @@ def run(
         published=points_table,
         comparable=comparable,
         reason=reason,
-        verdicts=judge(draft),
+        verdicts=(),
         agreement=agreements(spec.agrees, tables),
         sources=(*_parameter_sources(spec, parameters), *sources.values()),
         not_run=not_run,
@@ -121,6 +131,7 @@ def run(
         seeds=seeds,
         origin=origin(),
     )
+    return outcome, functools.partial(judge, draft)
 
 
 def origin() -> dict[str, str]:

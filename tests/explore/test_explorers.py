@@ -169,7 +169,7 @@ def test_stop_ends_a_run_and_says_so(monkeypatch):
             raise Stopped("Stopped before it was finished.")
         gone_on.set()
 
-    monkeypatch.setattr(running, "run", slow)
+    monkeypatch.setattr(running, "run_unjudged", slow)
     explorer.buttons["simpy"].click()
     assert started.wait(30)
     explorer._stop_button.click()
@@ -180,8 +180,34 @@ def test_stop_ends_a_run_and_says_so(monkeypatch):
     assert explorer._stop_button.disabled
 
 
-def simulation_drawn(explorer):
-    return any("simulation" in (trace.name or "") for trace in explorer._figure.data)
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_long_run_shows_a_quick_one_first_which_stays_where_it_is_stopped(monkeypatch, stopped):
+    entry = spec.find("theory/queues")
+    explorer = Explorer(entry._replace(seconds={**entry.seconds, "compiled": 60.0}), {})
+    real, modes = running.run_unjudged, []
+
+    def watched(entry, values, *, backends, quick=False, **how):
+        modes.append((quick, simulation_drawn(explorer, "compiled"), "A quick look" in explorer._status.value))
+        if not quick:
+            how["progress"]("half of it")
+            modes.append(explorer._status.value)
+            if stopped:
+                explorer._stop_button.click()
+        return real(entry, values, backends=backends, quick=quick, **how)
+
+    monkeypatch.setattr(running, "run_unjudged", watched)
+    explorer.buttons["compiled"].click()
+    explorer.wait(60)
+    said = "<em>A quick look; the whole goes on: half of it</em>"
+    assert modes == [(True, False, False), (False, True, False), said]
+    assert simulation_drawn(explorer, "compiled")
+    assert explorer._status.value == ("<em>Stopped before it was finished.</em>" if stopped else "")
+    assert f"{'quick' if stopped else 'full'} mode" in explorer._below.value
+    assert explorer._message.value == ""
+
+
+def simulation_drawn(explorer, backend="simulation"):
+    return any(backend in (trace.name or "") for trace in explorer._figure.data)
 
 
 @pytest.mark.parametrize("deaf", [False, True])
@@ -207,7 +233,7 @@ def test_an_overtaken_run_clears_no_alert_and_draws_nothing(held_run, deaf):
 
 def test_a_failed_run_shows_its_alert_and_an_overtaken_one_does_not(monkeypatch):
     explorer = explore("lambdascale/fig5")
-    real, go_on = running.run, threading.Event()
+    real, go_on = running.run_unjudged, threading.Event()
 
     def fails(entry, values, *, backends, stop=None, progress=None):
         if "simpy" not in backends:
@@ -215,7 +241,7 @@ def test_a_failed_run_shows_its_alert_and_an_overtaken_one_does_not(monkeypatch)
         assert go_on.wait(30)
         raise ValueError("no such luck")
 
-    monkeypatch.setattr(running, "run", fails)
+    monkeypatch.setattr(running, "run_unjudged", fails)
     explorer.buttons["simpy"].click()
     explorer.controls["blocks"].value.value = 5
     go_on.set()

@@ -45,14 +45,14 @@ def test_a_waiting_real_run_can_be_stopped():
 
 def test_a_real_run_of_an_explorer_waits_for_its_turn(monkeypatch):
     explorer = Explorer(spec.find("lambdascale/paced-multicast"), {})
-    real = running.run
+    real = running.run_unjudged
 
     def run(entry, values, *, backends, stop=None, progress=None):
         ran.append(backends)
         return real(entry, values, backends=[name for name in backends if name != "torch"])
 
     ran = []
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(running, "run_unjudged", run)
     with real_turn(threading.Event(), lambda _: None):
         explorer.buttons["torch"].click()
         for _ in range(3000):

@@ -11,6 +11,8 @@ from workbench.explore.live import alert_of
 from workbench.figures.text import escape
 
 Tell = Callable[[str], None]
+Show = Callable[[Outcome], None]
+Work = Callable[[threading.Event, Tell, Show], Outcome]
 
 
 class Background:
@@ -43,8 +45,8 @@ class Background:
             self._stop.set()
             self._status.value, self._stop_button.disabled = "", True
 
-    def start(self, work: Callable[[threading.Event, Tell], Outcome], show: Callable[[Outcome], None], first: str):
-        """Run `work(stop, tell)` in a thread and hand what it returns to `show`; `first` is said at once."""
+    def start(self, work: Work, show: Show, first: str):
+        """Run `work(stop, tell, show)` in a thread and show what it returns, too; `first` is said at once."""
         with self.lock:
             self.overtake()
             self._stop = threading.Event()
@@ -62,7 +64,7 @@ class Background:
     def _run(self, number: int, stop: threading.Event, work, show) -> None:
         said, wrong = "", ""
         try:
-            outcome = work(stop, lambda text: self._say(number, text))
+            outcome = work(stop, lambda text: self._say(number, text), lambda early: self._show(number, show, early))
         except Stopped as stopped:
             outcome, said = None, f"<em>{escape(stopped)}</em>"
         except Exception as error:
@@ -76,6 +78,11 @@ class Background:
             except Exception as error:
                 wrong = alert_of(error)
             self._message.value, self._status.value, self._stop_button.disabled = wrong, said, True
+
+    def _show(self, number: int, show: Show, outcome: Outcome) -> None:
+        with self.lock:
+            if number == self._number:
+                show(outcome)
 
     def _say(self, number: int, text: str) -> None:
         with self.lock:

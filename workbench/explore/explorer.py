@@ -26,6 +26,11 @@ from workbench.figures.text import below_html, escape
 PATIENCE_S = 0.5
 """A backend that takes longer than this is run when its button is pressed, not at every move of a slider."""
 
+QUICK_LOOK_S = 1.0
+"""A simulation that takes longer shows fewer and smaller runs first."""
+
+QUICK_LOOK = "A quick look; the whole goes on:"
+
 _WARM: set[str] = set()
 """Experiments whose live backends have answered once in this process."""
 
@@ -36,7 +41,8 @@ class Explorer:
     The first backend answers at every move of a control, and so do those that the experiment calls live, from the
     second time on: at first they run in the background, because compiling may take long, with what the first one says
     already drawn. The others have a button each, and their marks are cleared as soon as a control moves again, so that
-    marks and controls always belong together. Reset puts all controls back; larger text is for a projector.
+    marks and controls always belong together. Where a button takes long it shows a quick run first, of fewer and
+    smaller runs; that stays when Stop ends the whole one. Reset puts all controls back; larger text is for a projector.
 
     Attributes:
         large: whether letters and marks are those for a projector.
@@ -164,7 +170,7 @@ class Explorer:
         """Run what is live for the first time, in the background."""
         values, names = self.values(), (*self._instant(), *self.spec.live)
 
-        def work(stop, tell):
+        def work(stop, tell, _show):
             with compiling(tell):
                 outcome = running.run(self.spec, values, backends=names, stop=stop, progress=tell)
             _WARM.add(self.spec.id)
@@ -204,9 +210,17 @@ class Explorer:
     def _start(self, backend: str) -> None:
         values, names = self.values(), (*self._instant(), backend)
 
-        def work(stop, tell):
+        def work(stop, tell, show):
+            how = {"backends": names, "stop": stop}
+            early = backend != "torch" and self.spec.seconds.get(backend, 0.0) > QUICK_LOOK_S
             with real_turn(stop, tell) if backend == "torch" else compiling(tell):
-                return running.run(self.spec, values, backends=names, stop=stop, progress=tell)
+                if early:
+                    show(running.run_unjudged(self.spec, values, **how, quick=True, progress=tell)[0])
+                told = (lambda text: tell(f"{QUICK_LOOK} {text}")) if early else tell
+                outcome, judged = running.run_unjudged(self.spec, values, **how, progress=told)
+                show(outcome)
+                tell("Laying it beside what was published …")
+                return outcome.model_copy(update={"verdicts": judged()})
 
         self._background.start(
             work, partial(self._show, draw=self._redraw), f"Running by {WORDS[backend]}, {self._about(backend)} …"

@@ -19,7 +19,6 @@ from workbench.catalogue.blitzscale.evaluating import (
     SCALED_TOO,
     SLLM,
     SLLM_30,
-    STAYING,
     THERE,
     WORKLOADS,
     Decode,
@@ -51,17 +50,15 @@ _LOADED = {
     )
     for one in (CODE, CONV)
 }
-_P99 = Assumption("TBT is told by its P95", {"statistic": "P99"})
+_LOAD_P99 = Assumption(
+    "half of the largest load is by promises kept, not by prompts computed, and TBT is told by its P95",
+    {"largest_by": PROMPTS, "statistic": "P99", "workloads": (CODE.name,)},
+)
 _DECODE = Assumption(
     "instances that turn from prompts to decoding finish first what they have, so that BlitzScale's requests wait for "
     "instances that decode as long as those of all others; where the load is by prompts and TBT told by its P99, that "
     "is what counts",
     {"decode": THERE, "largest_by": PROMPTS, "statistic": "P99", "workloads": (CODE.name,)},
-)
-
-_STAYS = Assumption(
-    "KV that waits on an instance that turns from prompts to decoding is sent on to another one",
-    {"decode": STAYING, "largest_by": PROMPTS, "statistic": "P99", "workloads": (CODE.name,)},
 )
 
 
@@ -90,7 +87,7 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
               incomparable=NOT_BURST | {OVER_ALL: NOT_BURST[BURST.name]},
               assumptions=(_LOAD, _SHORT, *_LOADED.values())),
         Match(tuple(f"{TBT} reduction {text}" for text in AGAINST.values()), incomparable=NOT_BURST,
-              assumptions=(_P99, _LOAD, _STAYS, _DECODE)),
+              assumptions=(_LOAD, _LOAD_P99, _DECODE)),
     ),
     orderings=tuple(
         Ordering(
@@ -115,7 +112,9 @@ def fig17(
     """Requests, mean TTFT and TBT by second, distributions, three times of each start, TBT during and outside starts.
 
     Every run begins at a random request of the trace, with the fewest instances; all systems see the same window. The
-    host cache of ServerlessLLM keeps weights for 300 s (the paper's text) and for 30 s (its artifact).
+    host cache of ServerlessLLM keeps weights for 300 s (the paper's text) and for 30 s (its artifact). KV that stays on
+    instances that turn to decode, as `decode` may say, was tried for TBT of AzureCode and is no reason for the gap: at
+    the load by prompts BlitzScale's P99 gets longer by it, not shorter.
     """
     tables = told(swept(context, workloads, SYSTEMS, load, largest_by, window_s, decode=decode))
     known = []

@@ -35,7 +35,12 @@ BUDGETS = {
     "first figure": Budget("explorer, warm cache: first figure", "s", high=3, margin=5),
     "slider": Budget("explorer, warm cache: slider to new figure data, analytic", "s", high=0.05, margin=5),
     "slider, compiled": Budget("the same by compiled replay of a trace of 20,000 requests", "s", high=0.2, margin=5),
-    "seed": Budget("sweep explorers: the answer of one seed", "s", high=1, margin=1000),
+    "seed": Budget(
+        "sweep explorers: from the button to one seed's first picture (a quick run)",
+        "s",
+        high=1,
+        margin=1000,
+    ),
     "first figure, cold": Budget("explorer, cold cache: first figure, analytic", "s", high=8, margin=5),
     "first compiled": Budget("explorer, cold cache: first compiled answer", "s", high=25),
     "W2": Budget("compiled loop on W2", "requests/s", low=300_000),

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
@@ -61,6 +62,15 @@ def test_a_kernel_reads_and_fills_the_arrays_of_a_tuple(inside):
     if inside:
         assert seen.inside.line[-1] == 7
         assert seen.inside.cube[1, 2, 1] == 5
+
+
+def test_what_is_no_kernel_reads_no_array_of_a_tuple():
+    """Its whole numbers it reads."""
+    assert numba.njit(lambda outside: outside.count)(given()) == -5
+    with pytest.raises(
+        numba.core.errors.UnsupportedError, match=r"Outside\.last can be read in kernels of workbench\.jit only"
+    ):
+        numba.njit(lambda outside: outside.last[0])(given())
 
 
 def test_other_fields_are_refused():

@@ -24,7 +24,10 @@ from numba.core import caching, config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.options import DefaultOptions
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
+from workbench.lowering import KernelLowering, remembering
 from workbench.paths import cache_folder
 
 _ROOT = Path(__file__).resolve().parent
@@ -32,6 +35,8 @@ _KERNELS: dict[str, Any] = {}
 _LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 _NEW_OBJECTS = 100_000
 """So many make Python look for garbage while a kernel is compiled: at its usual 700, that takes a tenth of the time."""
+_FOR_NEW_ARRAYS = (InlineClosureLikes, NopythonRewrites)
+"""Stages of numba's compiler for comprehensions and expressions of arrays, of which lean kernels have none."""
 
 
 class _Part(JITCodeLibrary):
@@ -110,7 +115,16 @@ _ALIKE: dict[str, _Flags] = {}
 class _Compiler(Compiler):
     def compile_extra(self, func):
         self.state.flags = _Flags(self.state.flags)
+        self.state.typingctx = remembering(self.state.typingctx)
         return super().compile_extra(func)
+
+    def define_pipelines(self):
+        (stages,) = super().define_pipelines()
+        stages.add_pass_after(KernelLowering, NativeLowering)
+        left_out = {NativeLowering} if self.state.flags.nrt else {NativeLowering, *_FOR_NEW_ARRAYS}
+        stages.passes = [stage for stage in stages.passes if stage[0] not in left_out]
+        stages.finalize()
+        return [stages]
 
 
 class _PartCompiler(_Compiler):

@@ -9,17 +9,15 @@ fields, and fills the arrays that they are; the tuple itself nobody changes.
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import UnsupportedError
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
-from numba.np.numpy_support import as_dtype
 
 _WORD = ir.IntType(64)
-_WORDS_BEFORE_SHAPE = 2
-"""In memory an array is so many words (its data and its size), then its shape, then its strides."""
 
 
-class _Reference(types.Type):
+class Reference(types.Type):
     """The address of the fields of a named tuple: arrays, whole numbers, None and other references."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, types.Type], ...]):
@@ -32,12 +30,13 @@ class _Reference(types.Type):
 
 
 def _words(kind: types.Type) -> int:
+    """How many words a field is in memory: an array is the address of its data, then its shape."""
     if isinstance(kind, types.Array):
-        return _WORDS_BEFORE_SHAPE + 2 * kind.ndim
+        return 1 + kind.ndim
     return 0 if isinstance(kind, types.NoneType) else 1
 
 
-register_model(_Reference)(models.OpaqueModel)
+register_model(Reference)(models.OpaqueModel)
 
 
 def by_reference(named_tuple: type) -> type:
@@ -52,9 +51,9 @@ def by_reference(named_tuple: type) -> type:
         fields = tuple((name, typeof_impl(getattr(value, name), context)) for name in named_tuple._fields)
         for name, kind in fields:
             contiguous = isinstance(kind, types.Array) and kind.layout == "C"
-            if not contiguous and not isinstance(kind, types.Integer | types.NoneType | _Reference):
+            if not contiguous and not isinstance(kind, types.Integer | types.NoneType | Reference):
                 raise TypeError(f"{named_tuple.__name__}.{name} is no contiguous array, whole number or None: {kind}.")
-        return _Reference(named_tuple.__name__, fields)
+        return Reference(named_tuple.__name__, fields)
 
     return named_tuple
 
@@ -66,7 +65,7 @@ class _Memory:
         words, self.inner = [], []
         for field in fields:
             if isinstance(field, np.ndarray):
-                words += [field.ctypes.data, field.size, *field.shape, *field.strides]
+                words += [field.ctypes.data, *field.shape]
             elif isinstance(field, tuple):
                 self.inner.append(_Memory(field))
                 words.append(self.inner[-1].address)
@@ -76,7 +75,7 @@ class _Memory:
         self.address = self.words.ctypes.data
 
 
-@unbox(_Reference)
+@unbox(Reference)
 def _unbox(kind, value, c):
     memory_of = c.pyapi.unserialize(c.pyapi.serialize_object(_Memory))
     memory = c.pyapi.call_function_objargs(memory_of, [value])
@@ -89,39 +88,28 @@ def _unbox(kind, value, c):
 
 @infer_getattr
 class _Fields(AttributeTemplate):
-    key = _Reference
+    key = Reference
 
     def generic_resolve(self, kind, name):
         return dict(kind.fields).get(name)
 
 
-@lower_getattr_generic(_Reference)
+def word_of(builder, address, k):
+    """The instruction that reads word `k` at an address."""
+    words = builder.bitcast(address, _WORD.as_pointer())
+    loaded = builder.load(builder.gep(words, [ir.IntType(32)(k)], inbounds=True))
+    # Nobody writes there while a kernel runs: what has been read once need not be read again.
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+@lower_getattr_generic(Reference)
 def _field(context, builder, kind, address, name):
+    """Whole numbers, None and other references; arrays are read by `workbench.lowering`, part by part."""
     member = dict(kind.fields)[name]
+    if isinstance(member, types.Array):
+        raise UnsupportedError(f"{kind.name.partition('(')[0]}.{name} can be read in kernels of workbench.jit only.")
     if isinstance(member, types.NoneType):
         return context.get_dummy_value()
-    words = builder.bitcast(address, _WORD.as_pointer())
-    first = kind.places[name]
-
-    def word(k):
-        loaded = builder.load(cgutils.gep_inbounds(builder, words, first + k))
-        # Nobody writes there while a kernel runs: what has been read once need not be read again.
-        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return loaded
-
-    if not isinstance(member, types.Array):
-        number = word(0)
-        return number if isinstance(member, types.Integer) else builder.inttoptr(number, cgutils.voidptr_t)
-    # Fields in the order of numba's model of arrays; what owns the memory is not counted while a kernel runs.
-    parts = {"itemsize": _WORD(as_dtype(member.dtype).itemsize), "nitems": word(1)}
-    shape, strides = (
-        [word(_WORDS_BEFORE_SHAPE + k * member.ndim + axis) for axis in range(member.ndim)] for k in range(2)
-    )
-    parts["shape"] = cgutils.pack_array(builder, shape)
-    parts["strides"] = cgutils.pack_array(builder, [*strides[:-1], parts["itemsize"]])
-    model = context.data_model_manager[member]
-    parts["data"] = builder.inttoptr(word(0), context.get_value_type(model.get_type("data")))
-    array = ir.Constant(context.get_value_type(member), None)
-    for part, loaded in parts.items():
-        array = builder.insert_value(array, loaded, model.get_field_position(part))
-    return array
+    number = word_of(builder, address, kind.places[name])
+    return number if isinstance(member, types.Integer) else builder.inttoptr(number, cgutils.voidptr_t)

@@ -44,3 +44,14 @@ def test_only_what_changes_is_told():
         said.clear()
         follow(figure, step)
         assert said == []
+
+
+def test_axes_that_are_new_are_told_before_anything_of_those_that_are_there():
+    """Plotly draws all rows over each other where it hears of a second axis after it has changed the first."""
+    figure, said = live(), []
+    figure.observe(lambda change: said.append(change["new"]), names="_py2js_update")
+    axes = {"xaxis": {"domain": [0, 1]}, "xaxis2": {"anchor": "y2"}, "yaxis2": {"anchor": "x2"}}
+    follow(figure, {"data": TRACES, "layout": {**SHOWN, **axes}})
+    told = list(said[0]["layout_data"])
+    assert {name.split(".")[0] for name in told[: told.index("xaxis.visible")]} >= set(AXES[2:])
+    assert not {name.split(".")[0] for name in told[told.index("xaxis.visible") :]} & set(AXES[2:])

@@ -135,9 +135,10 @@ def follow(widget: go.FigureWidget, sketch: Mapping[str, Any], template: bool = 
         if same:
             for old, new in zip(widget.data, traces, strict=True):
                 old.update(_news(new, old._props), overwrite=True)
-        for name, value in _news(layout, known).items():
-            inner = isinstance(value, Mapping) and isinstance(known.get(name), Mapping)
-            widget.update_layout({name: _news(value, known[name]) if inner else value})
+        news = _news(layout, known)
+        for name in (name for name, value in news.items() if isinstance(value, Mapping) and name in known):
+            news[name] = _news(news[name], known[name])
+        widget.update_layout(news)  # at once: plotly says first which axes are new, and draws over each other otherwise
     if not same:
         widget.data = []
         widget.add_traces(traces)

@@ -132,6 +132,15 @@ def test_failures_and_updates_are_those_of_python(capsys, trace, tmp_path):
     assert (code, out.startswith("allcache bears ")) == (0, True)
 
 
+def test_a_host_is_those_of_its_instances_that_there_are(capsys, trace, tmp_path):
+    """Twelve instances on hosts of eight: the second host has four."""
+    arguments = ["--trace", trace, "--cluster", "blitzscale-a", "--model", "llama-3-8b", "--set", "provisioning=12"]
+    out = tmp_path / "run"
+    assert run(capsys, "simulate", "fixed", *arguments, "--fail", "host:1@5", "--out", out)[0] == 0
+    failed = wb.load(out).timeline.filter(kind="failure").select("time_s", "value")
+    assert failed.rows() == [(5.0, 8.0), (5.0, 9.0), (5.0, 10.0), (5.0, 11.0)]
+
+
 def test_capacity_and_plan_answer(capsys, trace):
     arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", *PROMISE]
     code, out, _ = run(capsys, "capacity", "dedicated", *arguments, "--attainment", 0.95)
@@ -185,7 +194,10 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["simulate", "fixed", *COMMON, "--fail", "link:1@5"], "write link:1@5-SECONDS"),
         (["simulate", "fixed", *COMMON, "--fail", "instance:1@5-4"], "--fail instance:1@5-4 ends before it begins"),
         (["simulate", "fixed", *COMMON, "--fail", "host:9@5"], "--fail host:9@5 names host 9"),
-        (["simulate", "fixed", *COMMON, "--fail", "instance:99@5"], "--fail: holds a value that cannot be used; name"),
+        (["simulate", "fixed", *COMMON, "--fail", "instance:99@5"], "--fail: names instance 99, but there are 0 to 15"),
+        (["simulate", "fixed@half", *COMMON, "--fail", "host:1@5"], "host:1@5 names a host on which nothing runs"),
+        (["simulate", "fixed", *COMMON, "--fail", "host:0@5", "--fail", "instance:2@7"], "--fail: lets instance 2 "),
+        (["simulate", "allcache", *COMMON, "--update", "5", "--update", "5"], "--update: gives model 'default' new"),
         (["simulate", "fixed", *COMMON, "--fail", "link:0@5-6"], "--fail: has failures of links, but no network"),
         (["simulate", "fixed", *COMMON, "--update", "5"], "--update: updates need a pool"),
         (["simulate", "fixed", *COMMON, "--update", "chat"], "--update takes NAME@SECONDS, as in chat@60, got 'chat'"),

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from operating_cases import SECOND, gpus, table
+from operating_cases import SECOND, gpus, quarters, table
 
 import workbench as wb
 from workbench.errors import InputError, UserError
-from workbench.serving import StepForm
+from workbench.serving import Failure, LinkFailure, StepForm, Update
 
 BACKENDS = ("compiled", "simpy")
 
@@ -158,7 +158,7 @@ def test_settings_of_the_wrong_kind_are_refused_by_every_kind_of_system(system):
     given = {"cluster": "aegaeon-h800", "models": "llama-3-8b", "trace": table((0.0, 8, 1))}
     for field, wrong in {
         "kv_tokens": ("many", 100.5, float("inf"), 2**70, -3, True),
-        "failures": (None, 5, "all"), "updates": (None, 5), "link_failures": (None, 5),
+        "failures": (None, 5, "all", {}), "updates": (None, 5, iter(())), "link_failures": (None, 5),
         "slo": (5,), "deployment": ("tp=2", 2), "policies": (5, "admission"), "until_s": ("end", None, True),
     }.items():  # fmt: skip
         for value in wrong:
@@ -170,6 +170,32 @@ def test_settings_of_the_wrong_kind_are_refused_by_every_kind_of_system(system):
     nameless = table((0.0, 8, 1), (1.0, 8, 1)).with_columns(model=pl.Series(["a", None]))
     with pytest.raises(InputError, match="row 2, field 'model': is empty"):
         wb.simulate(system, **given | {"trace": nameless})
+
+
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [
+        (lambda: {"failures": [Failure(time_s=9, instance=3), Failure(time_s=1, instance=4)]},
+         "row 2, field 'failures.instance': names instance 4, but there are 0 to 3; name one of them"),
+        (lambda: {"failures": [Failure(time_s=5, instance=1), Failure(time_s=2, instance=1, back_s=6)]},
+         "row 1, field 'failures': lets instance 1 fail at 5 s, while it is down from 2 s to 6 s; let it come back"),
+        (lambda: {"failures": [Failure(time_s=5, instance=1)] * 2}, "while it is down from 5 s on"),
+        (lambda: {"failures": [Failure(time_s=5, instance=1, back_s=5)]},
+         "field 'Failure': fails at 5 s and is back at 5 s; let it come back later"),
+        (lambda: {"failures": [Failure(time_s=5, instance=1, back_s=float("nan"))]}, "is back at nan s"),
+        (lambda: {"link_failures": [LinkFailure(time_s=5, instance=1, back_s=4)]}, "is back at 4 s"),
+        (lambda: {"link_failures": [LinkFailure(time_s=5, host=1, back_s=6, way="in")]}, "give way 'out'"),
+        (lambda: {"link_failures": [LinkFailure(time_s=5, host=2, back_s=6)]}, "names host 2, but there are 0 to 1"),
+        (lambda: {"link_failures": [LinkFailure(time_s=t, host=1, back_s=t + 2) for t in (5, 6)]},
+         "lets the way out of memory of host 1 fail at 6 s, while it is down from 5 s to 7 s"),
+        (lambda: {"updates": [Update(time_s=5, model="default")] * 2},
+         "row 2, field 'updates': gives model 'default' new weights twice at 5 s; give them once"),
+    ],
+)  # fmt: skip
+def test_what_cannot_happen_is_refused_by_its_row(happens, words):
+    with pytest.raises(InputError) as caught:
+        wb.simulate("blitzscale", trace=table((0.0, 8, 1)), cluster=quarters(2, 2), models="llama-3-8b", **happens())
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -123,6 +123,15 @@ def test_a_promise_that_nobody_can_keep_is_answered_at_once():
             assert none.sentence in none._repr_html_()
 
 
+def test_what_a_share_needs_is_told_by_as_many_requests_as_make_it():
+    """Prompts of 1 to 100 tokens, a millisecond each: 55 of 100 take 55 ms, although 0.55 x 100 is a bit above 55."""
+    step = StepForm(compute=(1e-9, 1e-3, 0.0, 0.0, 0.0))
+    trace = table(*((float(k), k + 1, 2) for k in range(100)))
+    asked = resolved("fixed", cluster=quarters(1, 1), models="llama-3-8b", trace=trace, step=step, kv_tokens=1024)
+    for share in (0.07, 0.14, 0.28, 0.55, 0.56, 1.0):
+        assert bound_of(asked, wb.slo(ttft_s=1, tbt_s=1), share).ttft_s == pytest.approx(share / 10, abs=1e-6)
+
+
 def test_other_definitions_have_no_bound():
     asked, _, _ = random_run(0)
     assert bound_of(asked, wb.slo(ttft_s=1e-9, tbt_s=1e-9, definition="token"), 0.9).share == 1.0

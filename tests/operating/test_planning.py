@@ -4,13 +4,14 @@ import time
 from html import unescape
 
 import numpy as np
+import polars as pl
 import pytest
 from operating_cases import SECOND, SERVED, SERVER, gpus, quarters, table
 
 import workbench as wb
 from workbench.errors import InputError, UserError
 from workbench.operating import System
-from workbench.serving import Engine, StepForm
+from workbench.serving import Engine, Failure, StepForm
 
 ONE_TP = [wb.deployment()]
 
@@ -47,6 +48,30 @@ def test_slots_bind_where_more_of_them_would_do():
     system = System(name="one at a time", engine=Engine(slots=1))
     found = planned(table(*[(0.0, 10, 10)] * 5), wb.slo(ttft_s=1.5, tbt_s=1.5), system, step=SECOND, kv_tokens=1000)
     assert (found["instances"], found["binds"]) == (5, "slots")
+
+
+def test_instances_that_are_not_there_do_not_fail():
+    """The one server that is needed fails for good at 5 s, so that two are, or the fourth one does, and one is enough;
+    of eight there is no ninth."""
+    each = table(*((2.0 * k, 1_000_000, 1) for k in range(10)))
+    promise = wb.slo(ttft_s=1.5, tbt_s=1)
+    found = planned(each, promise, failures=[Failure(time_s=5.5, instance=0)])
+    assert (found["instances"], found["binds"]) == (2, "failures")
+    found = planned(each, promise, failures=[Failure(time_s=5.5, instance=3)])
+    assert (found["instances"], found["binds"]) == (1, "size of an instance")
+    with pytest.raises(InputError, match="names instance 8, but there are 0 to 7"):
+        planned(each, promise, failures=[Failure(time_s=5.5, instance=8)])
+
+
+def test_places_of_hosts_that_are_not_there_do_not_fail():
+    """Two models share hosts of two places: one host is enough, and what fails is on the other one."""
+    two = table(*((3.0 * k, 100, 2) for k in range(10)), model=pl.Series(["a", "b"] * 5))
+    given = {"slo": wb.slo(ttft_s=3, tbt_s=3), "models": "llama-3-8b", "step": SECOND, "kv_tokens": 1000}
+    given |= {"systems": ["allcache"], "deployments": ONE_TP, "cluster": quarters(2, 2)}
+    failures = [Failure(time_s=1, instance=3)]
+    assert wb.plan(two, failures=failures, **given).table["instances"].to_list() == [2]
+    with pytest.raises(InputError, match="names instance 4, but there are 0 to 3"):
+        wb.plan(two, failures=[Failure(time_s=1, instance=4)], **given)
 
 
 def test_one_instance_is_the_least():

@@ -229,9 +229,9 @@ def test_a_promise_of_no_time_at_all_is_always_broken(backend):
 
 
 @pytest.mark.parametrize(("failure", "sentence"), [
-    ({"instance": 4}, "'link_failures.instance': is 4; name one of 0 to 3"),
-    ({"instance": 5, "way": "in"}, "'link_failures.instance': is 5; name one of 0 to 3"),
-    ({"host": 2}, "'link_failures.host': is 2; name one of 0 to 1"),
+    ({"instance": 4}, "'link_failures.instance': names instance 4, but there are 0 to 3; name one of them"),
+    ({"instance": 5, "way": "in"}, "'link_failures.instance': names instance 5, but there are 0 to 3"),
+    ({"host": 2}, "'link_failures.host': names host 2, but there are 0 to 1"),
 ])  # fmt: skip
 def test_a_link_of_nobody_cannot_fail(failure, sentence):
     """Nor is it taken for another one's."""

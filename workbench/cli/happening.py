@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 FAILS = re.compile(rf"(instance|host|link|link-in|link-out|memory):([0-9]{{1,9}})@({NUMBER})(?:-({NUMBER}))?")
 UPDATES = re.compile(rf"(?:(.+)@)?({NUMBER})")
-FIELDS = ("Scenario", "failures", "instance", "link_failures", "outages", "time_s", "updates")
+FIELDS = ("Scenario", "failures", "link_failures", "updates")
 """Under these names the engine refuses what happens during a run."""
 WAYS = {"link": ("out", "in"), "link-in": ("in",), "link-out": ("out",)}
 
@@ -36,12 +36,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def happening(options: argparse.Namespace, cluster: "Cluster", tp: int) -> dict[str, list]:
+def happening(
+    options: argparse.Namespace, cluster: "Cluster", tp: int, instances: Callable[[], int]
+) -> dict[str, list]:
     """The options as `wb.simulate` takes them: failures, link_failures, updates.
 
     Parameters:
         options: with the trace that names models.
         cluster, tp: accelerators of an instance tell how many of them a host holds.
+        instances: tells how many there are, which fill the hosts in order.
 
     Raises:
         UserError: what cannot be read, and a host that is not there, in one sentence that names the option.
@@ -50,7 +53,7 @@ def happening(options: argparse.Namespace, cluster: "Cluster", tp: int) -> dict[
 
     failures, link_failures, updates = [], [], []
     for text in options.fail:
-        found = _failure(text, cluster, tp)
+        found = _failure(text, cluster, tp, instances)
         (link_failures if text.startswith(("link", "memory")) else failures).extend(found)
     for text in options.update:
         match = UPDATES.fullmatch(text.strip())
@@ -60,7 +63,9 @@ def happening(options: argparse.Namespace, cluster: "Cluster", tp: int) -> dict[
     return {"failures": failures, "link_failures": link_failures, "updates": updates}
 
 
-def _failure(text: str, cluster: "Cluster", tp: int) -> "list[Failure] | list[LinkFailure]":
+def _failure(
+    text: str, cluster: "Cluster", tp: int, instances: Callable[[], int]
+) -> "list[Failure] | list[LinkFailure]":
     from workbench.serving import Failure, LinkFailure
 
     match = FAILS.fullmatch(text.strip())
@@ -76,7 +81,8 @@ def _failure(text: str, cluster: "Cluster", tp: int) -> "list[Failure] | list[Li
     if what == "instance":
         return [Failure(time_s=from_s, instance=number, back_s=back_s)]
     if what == "host":
-        return [Failure(time_s=from_s, instance=k, back_s=back_s) for k in _instances_of(number, cluster, tp, text)]
+        on_host = _instances_of(number, cluster, tp, text, instances)
+        return [Failure(time_s=from_s, instance=k, back_s=back_s) for k in on_host]
     if math.isinf(back_s):
         raise UserError(f"--fail {text} does not say when the link is back; write {text}-SECONDS.")
     if what == "memory":
@@ -84,14 +90,21 @@ def _failure(text: str, cluster: "Cluster", tp: int) -> "list[Failure] | list[Li
     return [LinkFailure(time_s=from_s, instance=number, back_s=back_s, way=way) for way in WAYS[what]]
 
 
-def _instances_of(host: int, cluster: "Cluster", tp: int, text: str) -> range:
+def _instances_of(host: int, cluster: "Cluster", tp: int, text: str, instances: Callable[[], int]) -> range:
     """The numbers of the instances on a host, of hosts that are alike."""
     if len(cluster.groups) > 1:
         raise UserError(f"--fail {text} names a host, but hosts of {cluster.name} differ; name its instances.")
     if host >= cluster.hosts:
-        raise UserError(f"--fail {text} names host {host}, but {cluster.name} has 0 to {cluster.hosts - 1}.")
-    each = cluster.groups[0].accelerators // tp
-    return range(host * each, (host + 1) * each)
+        there = f"0 to {cluster.hosts - 1}" if cluster.hosts > 1 else "0 only"
+        raise UserError(f"--fail {text} names host {host}, but {cluster.name} has {there}; name one that it has.")
+    each, count = cluster.groups[0].accelerators // tp, instances()
+    found = range(host * each, min((host + 1) * each, count))
+    if not found:
+        raise UserError(
+            f"--fail {text} names a host on which nothing runs, since {count} instances, {each} a host, fill those "
+            "before it; name another."
+        )
+    return found
 
 
 def _only_model(trace: str, text: str) -> str:

@@ -158,6 +158,20 @@ def _promise(options: argparse.Namespace):
     return profiles.slo(options.slo, ttft_s=options.ttft, tbt_s=options.tbt, definition=options.definition)
 
 
+def _happening(options: argparse.Namespace, system: Any, asked: dict[str, Any], deployment: Any) -> dict[str, list]:
+    """What happens during a run, as `wb.simulate` takes it."""
+    from workbench import operating
+    from workbench.operating.simulating import resolved
+
+    def places() -> int:
+        if not isinstance(operating.system(system), operating.System):
+            return asked["cluster"].accelerators // deployment.tp  # a pool of models, to which nothing happens
+        given = {name: value for name, value in asked.items() if name != "seed"}
+        return resolved(system, **given, deployment=deployment).scenario.places
+
+    return happening.happening(options, asked["cluster"], deployment.tp, places)
+
+
 def _pair(text: str, option: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
@@ -182,7 +196,7 @@ def _simulate(options: argparse.Namespace) -> None:
     with progress() as tell:
         tell(f"{options.system} serves {options.trace}")
         asked = _asked(options)
-        asked |= happening.happening(options, asked["cluster"], deployment.tp)
+        asked |= _happening(options, system, asked, deployment)
         with happening.named(options):
             run = operating.simulate(system, **asked, deployment=deployment, backend=options.backend, until_s=until_s)
     print(run.sentence + "\n")
@@ -216,7 +230,7 @@ def _capacity(options: argparse.Namespace) -> None:
     system = _system(options, options.system)
     deployment = _deployment(options, apart=_keeps_apart(system))
     asked = _asked(options)
-    asked |= happening.happening(options, asked["cluster"], deployment.tp)
+    asked |= _happening(options, system, asked, deployment)
     with progress() as tell, happening.named(options):
         found = operating.capacity(system, **asked, deployment=deployment, attainment=options.attainment, progress=tell)
     print(found.sentence + "\n")

@@ -1,6 +1,5 @@
 """The least that requests must wait for their tokens however few others there are, and so the most that can be kept."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +42,8 @@ def bound_of(asked: Asked, slo: SLO, share: float) -> Bound:
         return Bound(1.0, 0.0, 0.0)
     ttft_s, tbt_s = (times_s[counted.to_numpy()] for times_s in least_times(asked))
     able = ~_beyond(ttft_s, float(slo.ttft_s)) & ~_beyond(tbt_s, float(slo.tbt_s))
-    last = math.ceil(share * able.size) - 1
+    counts = np.arange(1, able.size + 1)
+    last = int(np.argmax(counts / able.size >= share))  # as shares of runs are told: of 100 requests 55 are 55 %
     return Bound(float(able.sum()) / able.size, float(np.sort(ttft_s)[last]), float(np.sort(tbt_s)[last]))
 
 

@@ -87,7 +87,9 @@ def plan(
         deployments: those to try; by default every TP that divides the model and fits a host.
         seed: of random choices.
         progress: told in words how far the work is.
-        of_the_run: what else the runs take, as `wb.simulate` does: policies, step, kv_tokens, failures, ...
+        of_the_run: what else the runs take, as `wb.simulate` does: policies, step, kv_tokens, failures, ... Instances
+            and hosts that a smaller deployment does not have do not fail in it; those of a fixed system are counted for
+            each model by itself.
 
     Raises:
         UserError: nothing that was to be tried can hold the model, with the arithmetic; several models for a system

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from workbench.operating.system_record import System
 from workbench.profiles import SLO, Cluster, Deployment, Model
 from workbench.profiles import cluster as find_cluster
 from workbench.profiles import model as find_model
-from workbench.records import Record, shown, whole
+from workbench.records import shown, whole
 from workbench.serving import Failure, LinkFailure, Scenario, StepForm, Update, serve
 from workbench.workloads.generators.streams import Seed
 
@@ -201,7 +201,7 @@ def _sound(
     if not isinstance(until_s, int | float) or isinstance(until_s, bool) or not until_s >= 0:
         raise InputError(f"is {shown(until_s)}", "give seconds after the first arrival, 0 or more", field="until_s")
     for name, value in lists.items():
-        if isinstance(value, str | Record) or not isinstance(value, Iterable):
+        if isinstance(value, str) or not isinstance(value, Sequence):
             raise InputError(f"is {shown(value)}", "give a list", field=name)
     return deployment, slo
 

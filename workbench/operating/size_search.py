@@ -17,11 +17,13 @@ from workbench.profiles import SLO, Cluster, Deployment, Model
 
 TPS = (1, 2, 4, 8, 16)
 PLENTY = 2**40
+HAPPENINGS = ("failures", "link_failures", "updates")
 BINDS = {
     "KV": "with KV room without end it would be kept",
     "slots": "with slots and KV room without end it would be kept, with KV room alone not",
     "start-up": "with starts that take no time it would be kept",
     "autoscaling": "with all instances there all the time it would be kept, with starts that take no time not",
+    "failures": "without failures and new weights it would be kept",
     "queue": "the same requests, evenly spaced, would be served in time: it is bursts that wait",
     "compute": "neither more KV, nor more slots, nor even arrivals would keep it: steps take too long",
 }
@@ -116,6 +118,8 @@ class Search:
         if self.system.scales:
             gifts["start-up"] = {"choices": {"path": "ideal", "live": "no"}}
             gifts["autoscaling"] = {"choices": self._all_there(size)}
+        if any(map(self.of_the_run.get, HAPPENINGS)):
+            gifts["failures"] = dict.fromkeys(HAPPENINGS, ())
         gifts["queue"] = {"table": self.table.with_columns(arrival_s=even)}
         for name, gift in gifts.items():
             run = run_of(self._resolve(self.deployments[tp], size, **gift), seed=self.seed)
@@ -179,9 +183,12 @@ class Search:
             deployment = deployment.model_copy(update=bounds)
         else:
             cluster = cluster.with_hosts(instances * cluster.hosts // len(instance_places(cluster, deployment.tp)))
+        given = dict(self.of_the_run) | changes
+        if (not self.system.scales or len(self.models) > 1) and instances < self._sizes(deployment)[-1]:
+            given |= _of_those_there(given, instances, cluster.hosts)
         return resolved(
             self.system.replaced(**choices), cluster=cluster, models=self.models, deployment=deployment, slo=self.slo,
-            trace=self.table if table is None else table, **dict(self.of_the_run) | changes,
+            trace=self.table if table is None else table, **given,
         )  # fmt: skip
 
     def _tried(self, tp: int, size: Size) -> Try:
@@ -203,6 +210,16 @@ class Search:
     @property
     def _who(self) -> str:
         return f"{self.system.name}, {', '.join(self.models)}"
+
+
+def _of_those_there(given: Mapping[str, Any], places: int, hosts: int) -> dict[str, list]:
+    """Failures of so many instances, or places, and hosts; what a smaller deployment does not have cannot fail."""
+    there = {"instance": range(places), "host": range(hosts)}
+
+    def can(one: Any) -> bool:
+        return all(getattr(one, name, None) is None or getattr(one, name) in there[name] for name in there)
+
+    return {name: [one for one in given.get(name, ()) if can(one)] for name in ("failures", "link_failures")}
 
 
 def share_kept(run: Run, slo: SLO) -> float:

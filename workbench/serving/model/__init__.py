@@ -2,6 +2,7 @@
 
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.engine import run_compiled
+from workbench.serving.model.happenings import Failure, LinkFailure, Update
 from workbench.serving.model.hardware import network_on, pool_on, weights_on
 from workbench.serving.model.kv_network import Network
 from workbench.serving.model.lowered import Failures, Instances, Lowered, Outages, Outcome, Requests, Updates
@@ -9,17 +10,7 @@ from workbench.serving.model.measuring import metrics
 from workbench.serving.model.multicast_plan import MulticastPlan
 from workbench.serving.model.run import Run, serve
 from workbench.serving.model.scaled import Scaling
-from workbench.serving.model.scenario import (
-    ENGINES,
-    Engine,
-    Failure,
-    Group,
-    LinkFailure,
-    Scenario,
-    Update,
-    engine_named,
-    lower,
-)
+from workbench.serving.model.scenario import ENGINES, Engine, Group, Scenario, engine_named, lower
 from workbench.serving.model.start_up import Multicast, Part, StartUp, Weights
 from workbench.serving.model.step_forms import StepForm, fitted_form, step_form
 

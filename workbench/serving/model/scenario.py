@@ -1,4 +1,4 @@
-"""What serves, as people say it: engines, groups of instances, dispatch, failures."""
+"""What serves, as people say it: engines, groups of instances, dispatch, and what happens to them."""
 
 import math
 from typing import Literal
@@ -8,9 +8,10 @@ import polars as pl
 from pydantic import Field, field_validator, model_validator
 
 from workbench.errors import InputError, UnknownName
-from workbench.records import Asked, AtLeastOne, NotNegative, Positive, ZeroOrMore
+from workbench.records import Asked, AtLeastOne, Positive, ZeroOrMore
 from workbench.serving.model.autoscaling import Autoscaler, Pool
 from workbench.serving.model.checking import checked
+from workbench.serving.model.happenings import Failure, LinkFailure, Update, require_possible
 from workbench.serving.model.kv_network import ROLES, Network, network_of
 from workbench.serving.model.lowered import NO_LIMIT, Failures, Instances, Lowered, Outages, Requests, Updates
 from workbench.serving.model.pooling import pooled
@@ -100,72 +101,6 @@ class Group(Asked):
     start_up: StartUp = StartUp()
 
 
-class Failure(Asked):
-    """An instance stops, with everything in it lost.
-
-    Attributes:
-        time_s: when, from the first arrival on.
-        instance: which, counted through the groups in order; with a pool, which place, counted through the hosts.
-        back_s: when it is up again and empty; infinity for never.
-    """
-
-    time_s: NotNegative
-    instance: ZeroOrMore
-    back_s: float = math.inf
-
-
-class LinkFailure(Asked):
-    """A link carries nothing for a time; what is on its way over it stands still.
-
-    Attributes:
-        time_s, back_s: when it fails, and when it is back.
-        instance: whose, counted as for `Failure`; None where a host's is meant.
-        host: out of whose memory, with a pool.
-        way: out of the instance, or into it.
-    """
-
-    time_s: NotNegative
-    back_s: Positive
-    instance: ZeroOrMore | None = None
-    host: ZeroOrMore | None = None
-    way: Literal["out", "in"] = "out"
-
-    @model_validator(mode="after")
-    def _one_of_them(self):
-        if (self.instance is None) == (self.host is None):
-            raise ValueError("names an instance and a host, or neither; name one of them")
-        return self
-
-    def port(self, places: int, hosts: int) -> int:
-        """Its number among the ports of so many places or instances, see `workbench.serving.model.lowered.Outages`.
-
-        Raises:
-            InputError: an instance or a host that is not there.
-        """
-        for field, count in (("instance", places), ("host", hosts)):
-            number = getattr(self, field)
-            if number is not None and number >= count:
-                remedy = f"name one of 0 to {count - 1}" if count else "leave it out, there are none without a pool"
-                raise InputError(f"is {number}", remedy, field=f"link_failures.{field}")
-        if self.host is not None:
-            return 2 * places + self.host
-        return self.instance + places * (self.way == "in")
-
-
-class Update(Asked):
-    """A model gets a new version of its weights.
-
-    Instances with the old one finish what they serve and leave; new ones start as the autoscaler wants them.
-
-    Attributes:
-        time_s: when, from the first arrival on.
-        model: which.
-    """
-
-    time_s: NotNegative
-    model: str
-
-
 class Scenario(Asked):
     """A cluster and its rules.
 
@@ -206,7 +141,9 @@ class Scenario(Asked):
     @model_validator(mode="after")
     def _updates_what_it_serves(self):
         if self.updates and self.pool is None:
-            raise ValueError("updates need a pool, in which instances come and go; add one, or leave them out")
+            raise ValueError(
+                "updates need a pool, in which instances come and go; add one, or take a system that scales"
+            )
         for update in self.updates:
             if update.model not in self.models:
                 known = ", ".join(map(repr, self.models[:8])) + (", …" if len(self.models) > 8 else "")
@@ -217,6 +154,11 @@ class Scenario(Asked):
     def instance_models(self) -> list[str]:
         """The model of each instance; with a pool, of each row: a place and a group."""
         return [group.model for group in self.rows]
+
+    @property
+    def places(self) -> int:
+        """How many instances, with a pool places, failures may name."""
+        return self.pool.hosts * self.pool.places if self.pool is not None else len(self.row_groups)
 
     @property
     def models(self) -> list[str]:
@@ -249,21 +191,21 @@ def lower(scenario: Scenario, requests: Trace | pl.DataFrame, seed: Seed = 0) ->
         seed: of the random numbers that dispatch policies draw.
 
     Raises:
-        InputError: a column that is missing or makes no sense, a failure on an instance that is down or not there.
+        InputError: a column that is missing or makes no sense; what `require_possible` refuses.
     """
     table = requests.requests if isinstance(requests, Trace) else requests
     for column in ("model", "arrival_s", "prompt_tokens", "output_tokens"):
         if column not in table.columns:
             raise InputError("is missing from the requests", f"add a column {column}", field=column)
-    hosts = scenario.pool.hosts if scenario.pool else 0
+    hosts, places = scenario.pool.hosts if scenario.pool else 0, scenario.places
+    require_possible(scenario.failures, scenario.link_failures, scenario.updates, places, hosts, scenario.network)
     names = list(dict.fromkeys([*scenario.models, *table["model"].unique(maintain_order=True)]))
     number = {name: k for k, name in enumerate(names)}
     model = table["model"].replace_strict(number, return_dtype=pl.Int64).to_numpy() if len(table) else np.zeros(0, int)
     arrival_s = table["arrival_s"].cast(pl.Float64).to_numpy()
     draw = stream(seed, "dispatch").random((len(table), 2))
     prefix_at, prefix, prefix_tokens = _prefixes(scenario, requests, table)
-    places = hosts * scenario.pool.places if scenario.pool else len(scenario.row_groups)
-    outages = sorted((one.time_s, one.port(places, hosts), one.back_s) for one in scenario.link_failures)
+    outages = sorted((one.time_s, one.port(places), one.back_s) for one in scenario.link_failures)
     updates = sorted(scenario.updates, key=lambda update: (update.time_s, number[update.model]))
     failures = sorted(scenario.failures, key=lambda failure: (failure.time_s, failure.instance))
     return checked(

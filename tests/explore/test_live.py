@@ -55,3 +55,14 @@ def test_axes_that_are_new_are_told_before_anything_of_those_that_are_there():
     told = list(said[0]["layout_data"])
     assert {name.split(".")[0] for name in told[: told.index("xaxis.visible")]} >= set(AXES[2:])
     assert not {name.split(".")[0] for name in told[told.index("xaxis.visible") :]} & set(AXES[2:])
+
+
+def test_lines_and_notes_are_told_after_traces_of_new_rows():
+    """Before these are there plotly draws neither."""
+    figure, said = live(), []
+    figure.observe(lambda change: said.append(change) if change["new"] else None)
+    note = {"x": 1, "y": 2, "text": "a"}
+    follow(figure, {"data": TRACES, "layout": {**SHOWN, "annotations": [note]}})
+    told = [change["name"] for change in said if change["name"].startswith("_py2js")]
+    assert told.index("_py2js_addTraces") < max(index for index, name in enumerate(told) if name == "_py2js_relayout")
+    assert figure.layout.annotations[0].text == "a"

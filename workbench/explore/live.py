@@ -129,10 +129,8 @@ def follow(widget: go.FigureWidget, sketch: Mapping[str, Any], template: bool = 
     lists = {name: list(layout.pop(name, ())) for name in ("shapes", "annotations")}
     known = widget.layout._props
     with widget.batch_update():
-        for name, items in lists.items():
-            if not _same(items, list(known.get(name, ()))):
-                widget.layout[name] = items
         if same:
+            _replace(widget, lists)
             for old, new in zip(widget.data, traces, strict=True):
                 old.update(_news(new, old._props), overwrite=True)
         news = _news(layout, known)
@@ -142,6 +140,14 @@ def follow(widget: go.FigureWidget, sketch: Mapping[str, Any], template: bool = 
     if not same:
         widget.data = []
         widget.add_traces(traces)
+        _replace(widget, lists)  # now that their axes are there
+
+
+def _replace(widget: go.FigureWidget, lists: Mapping[str, list[Any]]) -> None:
+    """Set lists of the layout as a whole, where they are not as they should be: to update one would keep its rest."""
+    for name, items in lists.items():
+        if not _same(items, list(widget.layout._props.get(name, ()))):
+            widget.layout[name] = items
 
 
 def _news(told: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:

@@ -228,6 +228,25 @@ def test_a_promise_of_no_time_at_all_is_always_broken(backend):
     assert none.requests.equals(worth.requests)
 
 
+def test_prompts_wait_for_whoever_is_free_first_and_decode_together():
+    """Prompts of a second each: the first instance has computed three at 3 s, when the second one is there after 2 s of
+    loading; from then on both take one at a time. Without a limit all twelve wait where they came to, on the first."""
+    step = StepForm(compute=(0.0, 0.01, 0.0, 0.0, 0.0), memory=(0.01, 0.0, 0.0, 0.0, 0.0))
+    rows, first_s = [(0.25 * (k % 4), 100, 40) for k in range(12)], {}
+    rows = sorted(rows)
+    for limit in (1, None):
+        system = wb.system(
+            "blitzscale@multicast", autoscaler="concurrency:requests=2", tick_s=1.0, limit=limit,
+            engine=Engine(budget=100, chunk=100),
+        )  # fmt: skip
+        bounds = wb.deployment(prefill=(1, 2), decode=(1, 1))
+        run = served(system, *rows, step=step, deployment=bounds, kv_tokens=4096)
+        first_s[limit] = run.requests["first_token_s"].sort().to_list()
+        assert set(run.requests["status"]) == {"done"}
+    assert first_s[1] == pytest.approx([1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8])
+    assert first_s[None] == pytest.approx(range(1, 13))
+
+
 @pytest.mark.parametrize(("failure", "sentence"), [
     ({"instance": 4}, "'link_failures.instance': names instance 4, but there are 0 to 3; name one of them"),
     ({"instance": 5, "way": "in"}, "'link_failures.instance': names instance 5, but there are 0 to 3"),

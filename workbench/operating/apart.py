@@ -72,7 +72,7 @@ def groups_apart(
                     engine=system.batching,
                     step=one.step,
                     kv_tokens=one.kv_tokens,
-                    limit=system.limit,
+                    limit=system.limit if role == "prefill" else None,
                     autoscaler=autoscaler_of(
                         system, bound, one.step, one.kv_tokens, deployment.tp, one.requests_per_s, moved
                     ).model_copy(update=scaler),

@@ -35,7 +35,8 @@ class System(Asked):
             number is that many for each model.
         roles: instances do both phases (*together*), or compute prompts or decode only (*apart*), and send each other
             KV over their network cards.
-        limit: most requests that the router gives one instance at a time; None for no limit.
+        limit: most requests that the router gives one instance at a time, while others wait in one queue for all; None
+            for no limit. With roles *apart* it is for those that compute prompts.
         autoscaler: how many instances a model gets, a `Rule` or its text; the rule "none" keeps what `provisioning`
             gives.
         least: instances of each model that are always there, unless the deployment has bounds.

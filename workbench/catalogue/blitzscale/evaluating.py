@@ -124,6 +124,10 @@ Workloads = Annotated[
 DECODE_FIRST, ANYBODY = "who decodes, if there is one", "everybody"
 HOST, CARDS = "the host's own links", "network cards"
 SCALED_TOO, STAYING, THERE = "scaled", "scaled, KV stays", "all there"
+EACH, ONE = "where they came to", "in one queue for all"
+BATCH_TOKENS = 4096
+"""Of a batch of prompts that an instance takes at most, by the artifact."""
+
 PROMISED, ALWAYS = "where the promise would be broken", "whenever a step gets shorter"
 Senders = Annotated[
     str,
@@ -156,6 +160,16 @@ Helps = Annotated[
         choices=(PROMISED, ALWAYS),
         status="published",
         source=f"{_PAPER} §5.2: only if stopping for the load would break it, judged by the load's whole time (chosen)",
+    ),
+]
+Waits = Annotated[
+    str,
+    Par(
+        "Prompts wait",
+        choices=(EACH, ONE),
+        source="where they came to: chosen, the router gives each away at once; in one queue for all: the artifact, "
+        "whose instances take up to 4,096 tokens when they are free, here as many prompts of mean length; the mean "
+        "load is the same for both",
     ),
 ]
 Half = Annotated[
@@ -290,6 +304,12 @@ def changes_of(name: str, senders: str, inside: str, helps: str = PROMISED) -> d
     return found | ({"decode_first": senders == DECODE_FIRST} if name in (BLITZ, MULTICAST) else {})
 
 
+def waiting(waits: str, trace: Trace) -> dict[str, Any]:
+    """What of all systems is otherwise where prompts wait in one queue for whoever is free."""
+    mean = float(trace.requests["prompt_tokens"].mean())
+    return {"limit": max(1, round(BATCH_TOKENS / mean))} if waits == ONE else {}
+
+
 def swept(
     context: Context,
     workloads: Sequence[str],
@@ -302,6 +322,7 @@ def swept(
     inside: str = HOST,
     decode: str = SCALED_TOO,
     helps: str = PROMISED,
+    waits: str = EACH,
 ) -> list[Served]:
     """Every system on the same window of every workload."""
     served = []
@@ -310,7 +331,7 @@ def swept(
         if decode == THERE:
             one = one._replace(decode_least=one.full[1])
         hosts, trace = prepared(context, one, load, by, window_s)
-        changes = {each: changes_of(each, senders, inside, helps) for each in systems}
+        changes = {each: changes_of(each, senders, inside, helps) | waiting(waits, trace) for each in systems}
         if decode == STAYING:
             turning = [each for each in systems if made(each, one.keep_s).mutate != "no"]
             changes |= {each: changes[each] | {"kv_stays": True} for each in turning}

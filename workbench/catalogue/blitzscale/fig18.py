@@ -10,8 +10,10 @@ from workbench.catalogue.blitzscale.evaluating import (
     CACHED,
     CONV,
     DOWN,
+    EACH,
     FULL,
     HALF,
+    ONE,
     PROMISES,
     PROMPTS,
     RUNS,
@@ -22,9 +24,11 @@ from workbench.catalogue.blitzscale.evaluating import (
     Largest,
     Load,
     Statistic,
+    Waits,
     Window,
     prepared,
     serve,
+    waiting,
 )
 from workbench.catalogue.blitzscale.telling import TBT, TTFT, told, violated
 from workbench.catalogue.context import Context
@@ -48,6 +52,7 @@ _DOWN_LOADED = Assumption(
     "half of 5 and 3 instances is 3 and 2, and the load is half of the largest, which these still serve",
     {"half": DOWN, "load": 0.75},
 )
+_QUEUE = Assumption("prompts wait on the instance that they came to", {"waits": ONE})
 _OWN = Assumption(f"the average latency is that of {FULL}", {"average_of": BLITZ})
 _HALVED = Assumption(f"the average latency is that of {FULL}", {"average_of": HALF})
 
@@ -73,12 +78,12 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
     stochastic=True,
     replications=RUNS,
     matches=(
-        Match((OVER, POINTS, RELATIVE, SAVED), assumptions=(_SHORT, _LOAD)),
-        Match((VIOLATE,), assumptions=(_OWN, _HALVED)),
+        Match((OVER, POINTS, RELATIVE, SAVED), assumptions=(_SHORT, _LOAD, _QUEUE)),
+        Match((VIOLATE,), assumptions=(_OWN, _HALVED, _QUEUE)),
         Match((f"{TTFT} reduction {AGAINST[HALF]}",), assumptions=(_DOWN, _DOWN_LOADED)),
         Match((f"{TBT} reduction {AGAINST[HALF]}",), assumptions=(_DOWN,)),
-        Match((f"{TTFT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG,)),
-        Match((f"{TBT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG,)),
+        Match((f"{TTFT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG, _QUEUE)),
+        Match((f"{TBT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG, _QUEUE)),
     ),
     orderings=(
         Ordering(
@@ -110,6 +115,7 @@ def fig18(
     window_s: Window = 300.0,
     statistic: Statistic = "P95",
     half: Half = UP,
+    waits: Waits = EACH,
     average_of: Annotated[
         str, Par("Five times the average of", choices=SYSTEMS, source="chosen; not said whose average it is")
     ] = FULL,
@@ -120,7 +126,8 @@ def fig18(
     where a system keeps them. GPU time held counts from the decision to the release; active while a request runs.
     """
     hosts, trace = prepared(context, CONV, load, largest_by, window_s, cluster)
-    served = {name: serve(context, CONV, hosts, name, trace, half) for name in SYSTEMS}
+    changes = waiting(waits, trace)
+    served = {name: serve(context, CONV, hosts, name, trace, half, **changes) for name in SYSTEMS}
     tables = told(list(served.values()))
     full = tables["totals"].filter(system=FULL).row(0, named=True)
     totals = tables["totals"].with_columns(

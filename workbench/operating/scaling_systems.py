@@ -14,6 +14,8 @@ _BLITZ_RULE = {
     "engine_start": "OSDI'25 paper, appendix A.1: contexts and connections are made beforehand",
     "provisioning": "chosen: as few as the artifact allows",
     "engine": "chosen: one engine for all",
+    "limit": "chosen: none, a prompt is given away when it comes; BlitzScale's artifact lets all wait in one queue "
+    "until an instance takes up to 4,096 tokens of it",
 }
 _BLITZ_CHOICES = {
     "provisioning": "least",

@@ -78,12 +78,12 @@ def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
     stochastic=True,
     replications=RUNS,
     matches=(
-        Match((OVER, POINTS, RELATIVE, SAVED), assumptions=(_SHORT, _LOAD, _QUEUE)),
-        Match((VIOLATE,), assumptions=(_OWN, _HALVED, _QUEUE)),
-        Match((f"{TTFT} reduction {AGAINST[HALF]}",), assumptions=(_DOWN, _DOWN_LOADED)),
+        Match((OVER, POINTS, RELATIVE, SAVED), assumptions=(_SHORT, _LOAD)),
+        Match((VIOLATE,), assumptions=(_OWN, _HALVED)),
+        Match((f"{TTFT} reduction {AGAINST[HALF]}",), assumptions=(_DOWN, _DOWN_LOADED, _QUEUE)),
         Match((f"{TBT} reduction {AGAINST[HALF]}",), assumptions=(_DOWN,)),
-        Match((f"{TTFT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG, _QUEUE)),
-        Match((f"{TBT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG, _QUEUE)),
+        Match((f"{TTFT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG,)),
+        Match((f"{TBT} reduction {AGAINST[SLLM]}",), assumptions=(_LONG,)),
     ),
     orderings=(
         Ordering(
@@ -123,7 +123,9 @@ def fig18(
     """TTFT, TBT, GPUs over time, GPU time held and active, three times of each start, TBT during and outside starts.
 
     Each run begins at a random request of the trace, with the fewest instances and no weights in hosts' memory but
-    where a system keeps them. GPU time held counts from the decision to the release; active while a request runs.
+    where a system keeps them. GPU time held counts from the decision to the release; active while a request runs. In
+    one queue for all, as the artifact has it, prompts of all systems that scale wait less, but more of them break the
+    promise of five times the average, which a full provisioning's short waits set: that is no reason for the gap.
     """
     hosts, trace = prepared(context, CONV, load, largest_by, window_s, cluster)
     changes = waiting(waits, trace)

@@ -61,7 +61,7 @@ def prompt_and_decode(
         sizes = ", ".join(f"{name} {array.shape}" for name, array in zip(given, arrays, strict=True) if array.ndim)
         raise InputError(f"the arrays do not fit together: {sizes}", "give numbers or arrays of one length") from None
     new, cached, count, decoding, context = (
-        np.ascontiguousarray(np.broadcast_to(array, shape)).reshape(-1) for array in arrays
+        np.require(np.broadcast_to(array, shape), requirements="CW").reshape(-1) for array in arrays
     )
     if (count[new > 0] < 1).any() or (count > np.maximum(new, 1)).any():
         raise InputError("is not between 1 and the tokens", "a prompt has at least one token", field="requests")

@@ -85,12 +85,13 @@ class Sharing(NamedTuple):
 
 
 def jobs_of(arrival_s: np.ndarray, work: np.ndarray, draw: np.ndarray) -> Jobs:
-    """Jobs to which nothing has happened yet."""
+    """Jobs to which nothing has happened yet.
+
+    Arrays that cannot be written, such as a table's columns, are copied: kernels would be compiled for them once more.
+    """
     count = arrival_s.size
     return Jobs(
-        arrival_s,
-        work,
-        draw,
+        *(np.require(array, requirements="CW") for array in (arrival_s, work, draw)),
         np.full(count, np.nan),
         np.full(count, np.nan),
         np.full(count, -1),

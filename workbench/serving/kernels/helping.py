@@ -30,6 +30,7 @@ from workbench.serving.kernels.layout import (
     STEP_PREFILLS,
     STEP_S,
     STORED,
+    WAITING_TOKENS,
 )
 from workbench.serving.kernels.roles_events import first_boundary
 from workbench.serving.kernels.roles_layout import (
@@ -121,7 +122,7 @@ def _help(state, scaled, router, links, j, now_s):
     if not seconds < alone_s:
         return
     if scaled.models[m, LIVE] >= WHERE_WORTH:
-        waiting = math.ceil(prompt_tokens(state, one) / prompt)
+        waiting = math.ceil((prompt_tokens(state, one) + router.lines[m, WAITING_TOKENS]) / prompt)
         left_s = _left_s(links, o, now_s)
         if not worth_helping(waiting, ready, total, alone_s / total, hand_s * tokens, left_s):
             return

@@ -80,11 +80,11 @@ of their group that are up, if the group is *live*. When a step with prompt chun
   now, and that have more prompt tokens to compute in their queue and among those that run, or as many and a lower
   index. It gets the free tail with the most layers, of equals by operation, then by flow.
 - The step then takes `workbench.serving.policy.helped_s`, of all its tokens, if that is less than alone, and if, with
-  *live* 2 or 3, `worth_helping` agrees: *waiting* are its prompt tokens over those of the step, rounded up, *layer_s*
-  is the step alone over *layers*, *hand_s* what handing over adds, and *left_s* the longest time that any of the
-  operation's flows needs for what is left at its rate, without latency (0 without bounds). With *live* 3 `would_break`
-  has to agree too: *age_s* is since the arrival of the oldest request there whose prompt is not computed yet,
-  *whole_s* is as *left_s* for the part that each sender has to send in all, *alone_s* the step alone.
+  *live* 2 or 3, `worth_helping` agrees: *waiting* are its prompt tokens and those in its model's line over those of the
+  step, rounded up, *layer_s* is the step alone over *layers*, *hand_s* what handing over adds, and *left_s* the longest
+  time that any of the operation's flows needs for what is left at its rate, without latency (0 without bounds). With
+  *live* 3 `would_break` has to agree too: *age_s* is since the arrival of the oldest request there whose prompt is not
+  computed yet, *whole_s* is as *left_s* for the part that each sender has to send in all, *alone_s* the step alone.
 - The length of a step does not change any more. The tail is free again when the step ends or is lost, even if the tail
   itself is up by then, or has failed.
 """

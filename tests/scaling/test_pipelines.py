@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from workbench.errors import InputError
 from workbench.scaling.policy import (
@@ -111,6 +113,25 @@ def covers(holders, length):
 @given(st.lists(st.lists(st.integers(0, 4), unique=True, max_size=4), min_size=1, max_size=6), st.integers(1, 5))
 def test_the_search_finds_the_first_choice_of_all(holders, length):
     assert even_cover(holders, length) == next(covers(holders, length), None)
+
+
+@pytest.mark.parametrize(("nodes", "sources", "blocks"), [(64, 1, 32), (63, 3, 31), (33, 1, 32), (58, 13, 29)])
+def test_a_pipeline_of_one_block_a_node_forms_as_soon_as_a_matching_exists(nodes, sources, blocks):
+    """Far more choices than can be tried one by one; whether one exists is told by SciPy."""
+    ready = arrival_steps("k_way", nodes, blocks, sources=sources, order="contiguous").astype(int)
+    steps = np.unique(ready[sources:])
+    there = [csr_matrix(ready[sources:] <= step) for step in steps]
+    full = [(maximum_bipartite_matching(held) >= 0).sum() == blocks for held in there]
+    assert form_searched(ready, sources, [blocks])[0].forms == steps[full.index(True)]
+
+
+@pytest.mark.parametrize("size", [(58, 13, 29), (44, 3, 28)])
+def test_a_search_among_too_many_choices_is_given_up(size):
+    nodes, sources, blocks = size
+    ready = arrival_steps("k_way", nodes, blocks, sources=sources, order="contiguous").astype(int)
+    found = form_searched(ready, sources, halving_lengths(nodes - sources, blocks))
+    assert [one.in_flight for one in found] == halving_lengths(nodes - sources, blocks)
+    assert all(ready[node, block] <= one.forms for one in found for block, node in enumerate(one.runs))
 
 
 @settings(deadline=None)

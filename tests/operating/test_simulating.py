@@ -115,6 +115,17 @@ def test_the_export_of_a_run_replays_to_the_same_times(tmp_path):
         assert again.requests.select(columns).equals(run.requests.select(columns))
 
 
+def test_priorities_are_exported_too(tmp_path):
+    """One slot, three steps of a second each: those of priority 0 go first, of equals the one that stands first."""
+    trace = table(*[(0.0, 8, 3)] * 6).with_columns(priority=pl.Series([2, 1, 0, 2, 1, 0]))
+    given = {"system": wb.system("fixed", engine=Engine(slots=1)), "cluster": gpus(1), "models": "llama-3-8b"}
+    given |= {"step": SECOND, "kv_tokens": 256}
+    run = wb.simulate(**given, trace=trace)
+    files = [workloads.convert(run.trace, tmp_path / f"export.{kind}") for kind in ("csv", "jsonl", "parquet")]
+    for again in (run, *(wb.simulate(**given, trace=one) for one in (run.trace, *files))):
+        assert again.requests["finish_s"].to_list() == [15.0, 9.0, 3.0, 18.0, 12.0, 6.0]
+
+
 def test_a_saved_run_comes_back_bit_for_bit(tmp_path):
     run = small(slo=wb.slo(ttft_s=1.0, tbt_s=1.0), failures=[Failure(time_s=1.5, instance=1)], until_s=3.25)
     loaded = wb.load(run.save(tmp_path / "run"))

@@ -21,6 +21,7 @@ def line(**fields) -> str:
     return json.dumps({"timestamp": 3000, "input_length": 600, "output_length": 5, "hash_ids": [1, 2]} | fields) + "\n"
 
 
+RANKED = HEADER.strip() + ",priority\n0.5,10,1,0\n"
 REFUSED = {
     # name: (file name, content, options, what the sentence must hold)
     "empty": ("a.csv", "", {}, ["empty"]),
@@ -130,6 +131,8 @@ REFUSED = {
     "missing hash ids": ("a.jsonl", MOONCAKE + line(hash_ids=None), {}, ["row 2", "'hash_ids'"]),
     "too few hash ids": ("a.jsonl", MOONCAKE + line(hash_ids=[1]), {}, ["row 2", "1 ids, 2 blocks", "block_tokens="]),
     "too many hash ids": ("a.jsonl", MOONCAKE + line(hash_ids=[1, 2, 3]), {}, ["row 2", "3 ids, 2 blocks"]),
+    "text priority": ("a.csv", RANKED + "2,3,4,high\n", {}, ["row 2", "'priority'", "'high'", "0 or more"]),
+    "negative priority": ("a.csv", RANKED + "2,3,4,-1\n", {}, ["row 2", "'priority'", "'-1'", "0 or more"]),
     "Parquet cut off": ("a.parquet", b"PAR1" + bytes(50), {}, ["Parquet", "cannot be read"]),
     "conversations as text": (
         "a.json",

@@ -35,6 +35,8 @@ def tables(draw):
     }
     if draw(st.booleans()):
         columns["prefix_hashes"] = draw(st.lists(HASHES, min_size=count, max_size=count))
+    if draw(st.booleans()):
+        columns["priority"] = draw(st.lists(st.integers(0, 9), min_size=count, max_size=count))
     schema = {"prefix_hashes": pl.List(pl.UInt64)} if "prefix_hashes" in columns else {}
     return pl.DataFrame(columns, schema_overrides=schema)
 

@@ -164,6 +164,9 @@ def test_merging_keeps_all_requests(first, second):
     merged = merge({"a": first, "b": second})
     assert len(merged) == len(first) + len(second)
     assert merged.requests.columns == first.requests.columns
+    ranked = [one.model_copy(update={"requests": one.requests.with_columns(priority=7)}) for one in (first, second)]
+    assert "priority" not in merge({"a": ranked[0], "b": second}).requests.columns
+    assert set(merge({"a": ranked[0], "b": ranked[1]}).requests["priority"]) == {7}
     assert merged.requests.filter(pl.col("model") == "b")["prompt_tokens"].equals(second.requests["prompt_tokens"])
     assert merged.requests["arrival_s"].is_sorted()
 

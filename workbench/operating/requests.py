@@ -103,7 +103,7 @@ def replayable(asked: pl.DataFrame, system: str) -> Trace:
     """
     if not asked.height:
         raise UserError("The run has no requests, so that there is nothing to export.")
-    columns = ("request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes")
+    columns = ("request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes", "priority")
     table = asked.select(name for name in columns if name in asked.columns)
     origin = Origin(name=f"requests of {system}", format="generated", source="a run of this workbench")
     return Trace(requests=table, defects=pl.DataFrame(schema=SCHEMA), origin=origin)

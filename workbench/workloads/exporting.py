@@ -14,7 +14,7 @@ _KINDS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 def convert(trace: Trace, path: str | Path) -> Path:
     """Write a trace as a table with the columns `request_id, model, arrival_s, prompt_tokens, output_tokens` and, where
-    there are any, `prefix_hashes` (in CSV separated by spaces).
+    there are any, `prefix_hashes` (in CSV separated by spaces) and `priority`.
 
     The file appears whole or not at all, its origin in `FILE.origin.json` beside it. Loading it again gives the same
     requests, bit for bit.

@@ -17,7 +17,8 @@ class Trace(Record):
     Attributes:
         requests: one row a request, by arrival: `request_id` (Int64, or String where the file names requests by text),
             `model` (String), `arrival_s` (Float64, the first is 0), `prompt_tokens`, `output_tokens` (Int64) and, where
-            known, `prefix_hashes` (List of Int64 or UInt64, one id per `origin.block_tokens` tokens of the prompt).
+            known, `prefix_hashes` (List of Int64 or UInt64, one id per `origin.block_tokens` tokens of the prompt)
+            and `priority` (Int64, 0 for those that go first).
         defects: what was wrong in the file: `defect, rows, handling, dropped, example_row`.
         origin: name, file, format, checksum, licence, absolute start, and what was done to it.
     """

@@ -6,7 +6,7 @@ from typing import Literal
 from workbench.records import Asked, AtLeastOne, Positive, Record, ZeroOrMore
 
 Unit = Literal["datetime", "s", "ms", "us", "ns"]
-Target = Literal["request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes"]
+Target = Literal["request_id", "model", "arrival_s", "prompt_tokens", "output_tokens", "prefix_hashes", "priority"]
 
 
 class Limits(Asked):

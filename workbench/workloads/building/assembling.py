@@ -79,7 +79,7 @@ def _named(table: pl.DataFrame, options: ReadOptions, ledger: Ledger) -> pl.Data
     else:
         models = table["model"].cast(pl.String)
     return table.with_columns(request_id=ids, model=models).select(
-        *COLUMNS, *(name for name in ("prefix_hashes",) if name in table.columns)
+        *COLUMNS, *(name for name in ("prefix_hashes", "priority") if name in table.columns)
     )
 
 

@@ -21,10 +21,12 @@ def with_sound_cells(table: pl.DataFrame, rows: Rows, mapping: Mapping, ledger: 
         (mapping.output, "output_tokens", "a whole number"),
         (mapping.model, "model", "a name"),
         (mapping.request_id, "request_id", "an id"),
+        (mapping.priority, "priority", "a whole number of 0 or more"),
     )
     for column, target, kind in checks:
         if column:
             bad = table[target].is_null()
+            bad = bad | (table[target] < 0) if target == "priority" else bad
             table = ledger.reject(table, bad, column, f"the cell is not {kind}", _in_file(rows, column))
     return table
 

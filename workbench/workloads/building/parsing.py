@@ -13,7 +13,8 @@ from workbench.workloads.readers.mapping import Format, Mapping
 
 
 def parsed(rows: Rows, mapping: Mapping, form: Format, options: ReadOptions, ledger: Ledger) -> pl.DataFrame:
-    """Numbered rows with the two token counts and, where the file has them, `tick, model, request_id, hashes`."""
+    """Numbered rows with the two token counts and, where the file has them, `tick, model, request_id, hashes,
+    priority`."""
     schema = rows.frame.collect_schema()
     columns = [
         pl.col(ROW),
@@ -25,6 +26,8 @@ def parsed(rows: Rows, mapping: Mapping, form: Format, options: ReadOptions, led
     for source, target in ((mapping.model, "model"), (mapping.request_id, "request_id"), (mapping.hashes, "hashes")):
         if source:
             columns.append(pl.col(source).alias(target))
+    if mapping.priority:
+        columns.append(whole(mapping.priority, schema[mapping.priority]).alias("priority"))
     frame = _without_blank_lines(rows, list(mapping.wanted()), ledger)
     if form.prepare:
         frame = form.prepare(frame, rows, options, ledger)

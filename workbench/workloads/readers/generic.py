@@ -63,6 +63,7 @@ SYNONYMS = {
     "model": ("model", "modelname", "modelid"),
     "request_id": ("requestid", "id", "reqid"),
     "prefix_hashes": ("prefixhashes", "hashids"),
+    "priority": ("priority",),
 }
 """Names by which a column is recognised, letters and digits only, in the order they are tried."""
 
@@ -108,6 +109,7 @@ def _mapping(head: Head, options: ReadOptions) -> Mapping:
         model=columns.get("model"),
         request_id=columns.get("request_id"),
         hashes=columns.get("prefix_hashes"),
+        priority=columns.get("priority"),
         block_tokens=options.block_tokens,
     )
 

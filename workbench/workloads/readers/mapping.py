@@ -22,7 +22,7 @@ class Mapping(Record):
         unit: how `arrival` is written.
         clock: utc (naive stamps are taken as UTC), local (an unknown time zone), relative, or none.
         prompt, output: columns of the token counts.
-        model, request_id, hashes: columns of the optional fields.
+        model, request_id, hashes, priority: columns of the optional fields.
         block_tokens: prompt tokens that one hash id covers.
         hashes_cover_prompt: whether a row must have exactly one hash id per started block of its prompt.
         last_block_differs: whether the last hash id of a row is unreliable and has to go.
@@ -38,6 +38,7 @@ class Mapping(Record):
     model: str | None = None
     request_id: str | None = None
     hashes: str | None = None
+    priority: str | None = None
     block_tokens: int | None = None
     hashes_cover_prompt: bool = False
     last_block_differs: bool = False
@@ -46,7 +47,7 @@ class Mapping(Record):
 
     def wanted(self) -> dict[str, bool]:
         """The file's columns to read, each with whether it holds lists."""
-        plain = (self.arrival, self.prompt, self.output, self.model, self.request_id, *self.extra)
+        plain = (self.arrival, self.prompt, self.output, self.model, self.request_id, self.priority, *self.extra)
         columns = {name: False for name in plain if name is not None}
         return columns | ({self.hashes: True} if self.hashes else {})
 

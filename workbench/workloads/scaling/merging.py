@@ -18,7 +18,7 @@ _WEEK_S = 7 * 86_400.0
 def merge(traces: Mapping[str, Trace], align: Literal["start", "hour-of-week"] = "start") -> Trace:
     """Lay traces of different services over each other, each under a model name of its own.
 
-    Prefix hashes are kept where all traces have them for blocks of the same size.
+    Prefix hashes are kept where all traces have them for blocks of the same size, priorities where all have them.
 
     Parameters:
         traces: by the model that their requests then ask for.
@@ -45,6 +45,8 @@ def merge(traces: Mapping[str, Trace], align: Literal["start", "hour-of-week"] =
     blocks = {trace.origin.block_tokens for trace in traces.values()}
     if len(blocks) > 1 or not all("prefix_hashes" in part.columns for part in parts):
         parts = [part.drop("prefix_hashes", strict=False) for part in parts]
+    if not all("priority" in part.columns for part in parts):
+        parts = [part.drop("priority", strict=False) for part in parts]
     joined = pl.concat([part.drop("request_id") for part in hashes_apart(parts)]).sort("arrival_s", maintain_order=True)
     requests = joined.select(
         pl.Series("request_id", np.arange(joined.height)),

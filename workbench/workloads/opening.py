@@ -58,8 +58,8 @@ def trace(
             rows.
         model: name of the model that all requests ask for; by default the file's own, else "default".
         columns: which column holds what, for example
-            `{"arrival_s": "ts", "prompt_tokens": "in", "output_tokens": "out"}`; a column `priority` holds whole numbers,
-            of which 0 goes first.
+            `{"arrival_s": "ts", "prompt_tokens": "in", "output_tokens": "out"}`; `priority` holds whole numbers, 0 goes
+            first.
         unit: of the arrival times: s, ms, us, ns or datetime; by default from name, shape and size.
         format: a format's name, to insist on it.
         log_type: BurstGPT only: keep one `Log Type`.

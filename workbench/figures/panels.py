@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 
+from workbench.errors import UserError
 from workbench.figures.base import TEMPLATE
 from workbench.figures.canvas import Canvas
 
@@ -26,7 +27,12 @@ def stack(
         painters: panel name -> (panel title, painter).
         panel: the panel to draw alone; all by default.
         heights: heights of the panels, 1 being usual; all usual by default.
+
+    Raises:
+        UserError: the run has nothing for the named panel.
     """
+    if panel and panel not in painters:
+        raise UserError(f"This run has nothing for panel {panel!r}, only for {', '.join(painters)}; add a backend.")
     chosen = [panel] if panel else list(painters)
     shares = [1.0] * len(chosen) if panel or heights is None else list(heights)
     pixels = [ROW * share * (1.25 if len(chosen) == 1 else 1) for share in shares]

@@ -31,7 +31,11 @@ def test_own_points_need_little(tmp_path):
         ("series,x,value\na,1,inf\n", "row 2, field 'value': 'inf' is not a number"),
         ("series,x,low,high\na,1,3,2\n", "row 2, field 'low': low is above high; swap them"),
         ("series,x,value,kind\na,1,3,guessed\n", "row 2, field 'kind': 'guessed' is no kind"),
-        ("series,x,value\na,1,3,4\n", "not a readable CSV file"),
+        ("series,x,value\na,1,3,4\n", "row 2: holds 4 cells, and the header 3; take the surplus away"),
+        ('series,x,value\na,1,3\n"b, c",1,3\nb, c,1,3\n', "row 4: holds 4 cells, and the header 3"),
+        ('series,x,value\n"a,1,3\n', "not a readable CSV file"),
+        ("series;x;value\na;1;3,5\n", "row 1: cells are divided by ';'; save it with commas between them"),
+        ("series,x,value\n", "there is no point below the header; add a row for each"),
     ],
 )
 def test_broken_files_are_refused_with_row_and_remedy(tmp_path, content, words):
@@ -94,6 +98,9 @@ def test_own_points_with_an_unknown_series_or_x_are_told_the_valid_ones(tmp_path
     for series in result.tables["headline"]["series"].unique():
         assert repr(series) in unknown
     assert elsewhere == "this run has the series, but not at that x; it has an empty x"
+    path.write_text("series,x,value\nchain,7.5,1\n")
+    (far,) = wb.experiment("theory/multicast").run("analytic", published=path).verdicts()["reason"].tail(1)
+    assert far == "this run has the series, but not at that x; it has 2, 3, 4, …, 62, 63, 64"
 
 
 def test_absent_file(tmp_path):

@@ -100,6 +100,8 @@ class Ours:
         """What a reader may name instead of a point that is not there: another x of its series, else another series."""
         if places := [x for name, x in self._found if name == series]:
             texts = ["an empty x" if x == "" else f"{x:g}" if isinstance(x, float) else repr(x) for x in places]
+            if len(texts) > 2 * SHOWN:
+                texts = [*texts[:SHOWN], "…", *texts[-SHOWN:]]
             return f"this run has the series, but not at that x; it has {', '.join(texts)}"
         names = dict.fromkeys(repr(name) for name, _ in self._found)
         return f"this run has no series of that name; it has {', '.join(names) or 'none'}"

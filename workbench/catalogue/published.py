@@ -1,8 +1,11 @@
 """Published points, catalogue rows and common claims: facts read from `data/`, with their sources."""
 
+import csv
 import functools
 import math
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -46,11 +49,9 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
     try:
         table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        problem = str(error).splitlines()[0].rstrip(".")
-        raise InputError(
-            f"not a readable CSV file ({problem})", "save it as UTF-8 with a header line", file=path
-        ) from None
+        raise _unreadable(path, str(error).splitlines()[0].rstrip(".")) from None
     unknown = [name for name in table.columns if name not in COLUMNS]
+    _check_commas(table.columns, path)
     if unknown:
         raise InputError(
             "unknown column", f"use only the columns {', '.join(COLUMNS)}", file=path, row=1, field=unknown[0]
@@ -70,13 +71,17 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
         for name in defaults
     )
     _check_rows(table, path)
+    if table.is_empty():
+        raise InputError("there is no point below the header", "add a row for each", file=path)
     if experiment is None:
         return table
     ours = table.filter(pl.col("experiment") == experiment)
     if not len(ours):
-        others = ", ".join(sorted(set(table["experiment"]))) or "none"
+        others = ", ".join(sorted(set(table["experiment"])))
         raise InputError(
-            f"no point for {experiment} (its rows are for: {others})", "add some, or leave the column out", file=path
+            f"no point for {experiment} (its rows are for: {others})",
+            "add some, or leave the column 'experiment' out",
+            file=path,
         )
     return ours
 
@@ -107,6 +112,26 @@ def text_of(row: dict) -> str:
     if row["low"] is None:
         return f"at most {row['high']:.6g}"
     return f"{row['low']:.6g} to {row['high']:.6g}"
+
+
+def _unreadable(path: Path, problem: str) -> InputError:
+    """What is wrong with a file that is no table: the first row that is longer than the header, if one is."""
+    with suppress(UnicodeDecodeError, csv.Error):
+        rows = enumerate(csv.reader(path.read_text(encoding="utf-8").splitlines()), 1)
+        header = next(rows, (1, []))[1]
+        _check_commas(header, path)
+        for row, cells in rows:
+            if len(cells) > len(header) > 0:
+                why = f"holds {len(cells)} cells, and the header {len(header)}"
+                return InputError(
+                    why, "take the surplus away, or put quotes round a text with commas", file=path, row=row
+                )
+    return InputError(f"not a readable CSV file ({problem})", "save it as UTF-8 with a header line", file=path)
+
+
+def _check_commas(header: Sequence[str], path: Path) -> None:
+    if len(header) == 1 and (other := next((mark for mark in ";\t|" if mark in header[0]), None)):
+        raise InputError(f"cells are divided by {other!r}", "save it with commas between them", file=path, row=1)
 
 
 def _numbers(column: pl.Series, path: Path, name: str) -> pl.Series:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
+from workbench.catalogue.showdown.burst import FROM
 from workbench.catalogue.showdown.common import SYSTEMS
 from workbench.figures.base import COLOURS, INK, Palette, curve, log_axis
 from workbench.figures.canvas import Canvas, bar, scatter
@@ -76,7 +77,7 @@ def bars(outcome: Outcome, measures: dict[str, str], title: str, *, log: bool = 
 
 def _starts(outcome: Outcome) -> Painter:
     table = outcome.tables["starts"].filter(pl.col("seconds") > 0)
-    table = table.with_columns(series=pl.col("system") + " by " + pl.col("way"))
+    table = table.with_columns(series=pl.col("system") + ", " + pl.col("way").replace_strict(FROM))
     palette = Palette(table["series"].unique(maintain_order=True).to_list())
 
     def paint(made: Canvas, row: int) -> None:

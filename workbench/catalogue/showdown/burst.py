@@ -21,6 +21,12 @@ from workbench.transfer.model import Hockney, completion
 TARGETS = (1, 2, 4, 8)
 """Instances that start at once beside one that is up."""
 
+FROM = {
+    "dram": "from host memory", "ssd": "from SSD", "near": "from a GPU of its host", "chain": "by a chain of hosts",
+    "multicast": "by multicast", "ideal": "at once",
+}  # fmt: skip
+"""What the ways of weights in the tables are called in words."""
+
 MEASURES = (
     "ttft_mean_s", "ttft_p99_s", "tbt_max_p99_s", "tbt_scaling_p99_s", "tbt_steady_p99_s", "gpu_allocated_s",
     "gpu_active_s", "attainment", "detecting_s", "first_work_s", "alone_s", "loads", "weight_bytes", "host_copies",
@@ -33,8 +39,8 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         rows = table.filter(pl.col("seconds") > 0).sort("seconds").to_dicts()
         return (
             f"{rows[0]['targets']} instances that start at once have their weights after {rows[0]['seconds']:.3g} s by "
-            f"{rows[0]['system']} ({rows[0]['way']}) and after {rows[-1]['seconds']:.3g} s by {rows[-1]['system']} "
-            f"({rows[-1]['way']})."
+            f"{rows[0]['system']} ({FROM[rows[0]['way']]}) and after {rows[-1]['seconds']:.3g} s by "
+            f"{rows[-1]['system']} ({FROM[rows[-1]['way']]})."
         )
     table = tables["summary"].filter(pl.col("backend") == tables["summary"]["backend"][0])
     ttft = table.filter((pl.col("measure") == "ttft_p99_s") & (pl.col("system") != IDEAL)).sort("mean").to_dicts()

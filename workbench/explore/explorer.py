@@ -147,7 +147,7 @@ class Explorer:
     def _answer(self, draw: Callable[[dict[str, Any]], object]) -> None:
         self._background.overtake()
         if self._instant():
-            self._show(self._answered(), draw)
+            self._answered(draw)
         else:
             self._outcome, self._shown = None, ("", "")
             draw(self._sketch(None))
@@ -156,13 +156,15 @@ class Explorer:
         if self.spec.live and self.spec.id not in _WARM and draw == self._redraw:
             self._warm_up()
 
-    def _answered(self) -> Outcome:
-        """What answers at every move; where it took long the last time, that is said meanwhile."""
+    def _answered(self, draw: Callable[[dict[str, Any]], object]) -> None:
+        """Show what answers at every move, verdicts last; where it took long the last time, that is said meanwhile."""
         began = time.monotonic()
         if self._took_s > PATIENCE_S:
             self._status.value = "<em>Computing …</em>"
         try:
-            return running.run(self.spec, self.values(), backends=self._instant())
+            outcome, judged = running.run_unjudged(self.spec, self.values(), backends=self._instant())
+            self._draw(outcome, draw)
+            self._tell(outcome.model_copy(update={"verdicts": judged()}))
         finally:
             self._took_s, self._status.value = time.monotonic() - began, ""
 
@@ -179,9 +181,16 @@ class Explorer:
         self._background.start(work, partial(self._show, draw=self._redraw), "Running for the first time …")
 
     def _show(self, outcome: Outcome, draw: Callable[[dict[str, Any]], object]) -> None:
+        self._draw(outcome, draw)
+        self._tell(outcome)
+
+    def _draw(self, outcome: Outcome, draw: Callable[[dict[str, Any]], object]) -> None:
         self._outcome, sketched = outcome, self._sketch(outcome)
         draw(sketched)
         self._shown = str(sketched), outcome.sentence
+
+    def _tell(self, outcome: Outcome) -> None:
+        self._outcome = outcome
         self._below.value = below_html(outcome, all_sources(outcome))
 
     def _redraw(self, sketched: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Clusters by name, from the user's own file, from this machine's measurement, or from hosts x accelerators."""
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,16 @@ def cluster(name_or_path: str | Path | Cluster | None = None, **hosts_and_accele
     if name_or_path == "local":
         tables, path = local_tables()
         return _built(tables["cluster"], "local", path)
-    path = Path(name_or_path) if looks_like_path(name_or_path) else file_of("cluster", "clusters", name_or_path)
+    if looks_like_path(name_or_path):
+        path = Path(name_or_path)
+        return _built(read_toml(path), path.name.removesuffix(".toml"), path)
+    path = file_of("cluster", "clusters", name_or_path)
+    return _named(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _named(path: Path, _changed_ns: int) -> Cluster:
+    """A cluster that the package knows, as its file is: to check all its numbers takes longer than most answers."""
     return _built(read_toml(path), path.name.removesuffix(".toml"), path)
 
 

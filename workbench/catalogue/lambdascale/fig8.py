@@ -166,24 +166,24 @@ def _rates(table: pl.DataFrame, points: np.ndarray) -> list[dict[str, float]]:
 
 def _start(table: pl.DataFrame, pace: Speed) -> dict[str, float]:
     """First tokens, the last change, and the plateau: how long pipelines serve, and at what share of the end's rate."""
-    piped = table.filter(pl.col("how") == "pipeline")
-    last_s = float(table["begin_s"].max())
-    plateau = tokens_per_s(table, np.array([np.nextafter(last_s, 0.0)]))[0] if len(piped) else 0.0
-    begins = float(piped["begin_s"].min()) if len(piped) else last_s
+    begin_s = table["begin_s"].to_numpy()
+    piped_s, last_s = begin_s[(table["how"] == "pipeline").to_numpy()], float(begin_s.max())
+    before, final = tokens_per_s(table, np.array([np.nextafter(last_s, 0.0), last_s])).tolist()
+    plateau = before if piped_s.size else 0.0
+    begins = float(piped_s.min()) if piped_s.size else last_s
     return {
         "first_s": _first_token(table, pace),
         "last_s": last_s,
-        "final_per_s": float(tokens_per_s(table, np.array([last_s]))[0]),
-        "plateau_share": float(plateau) / float(tokens_per_s(table, np.array([last_s]))[0]),
+        "final_per_s": final,
+        "plateau_share": plateau / final,
         "plateau_s": last_s - begins,
     }
 
 
 def _first_token(table: pl.DataFrame, pace: Speed) -> float:
     """The end of the first step; a pipeline that is left before it has made one makes none."""
-    step_s = pl.when(pl.col("how") == "pipeline").then(pace.piped_s).otherwise(pace.token_s)
-    ends = table.with_columns(first_s=pl.col("begin_s") + step_s)
-    return float(ends.filter(pl.col("first_s") <= pl.col("end_s"))["first_s"].min())
+    first_s = table["begin_s"].to_numpy() + np.where(table["how"] == "pipeline", pace.piped_s, pace.token_s)
+    return float(first_s[first_s <= table["end_s"].to_numpy()].min())
 
 
 def _formation(one: World, k: int, out: Formed) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from workbench.serving import Weights
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import DONE
 from workbench.serving.model.scaled import EMPTY, UP
+from workbench.serving.model.scaling_tables import scaleouts
 from workbench.serving.policy import helped_s, ready_layers, worth_helping
 from workbench.serving.policy.scalers import CHAINS, NONE
 from workbench.serving.simulated.run import simulate
@@ -37,6 +38,14 @@ def helping(requests, rows, failures=(), **changes):
     return simulate(checked(growing(requests, rows, failures, **usual | changes)))
 
 
+def helped_runs(requests, rows, failures=()):
+    """The scale-outs of a run as in `helping`."""
+    usual = {"kind": NONE, "min_rows": len(rows), "source": CHAINS, "control_s": 0.0, "bytes": 16.0, "egress": 1.0,
+             "ingress": 1.0, "live": 1, "layers": 8}  # fmt: skip
+    lowered = checked(growing(requests, rows, failures, **usual))
+    return scaleouts(lowered, simulate(lowered), ["a"])
+
+
 def places(*states):
     return [row(k, start_state=state, slots=1, form=FOUR_SECONDS) for k, state in enumerate(states)]
 
@@ -52,6 +61,16 @@ def test_steps_get_shorter_as_layers_come():
     same(out.finish_s, [4, 7.5, 10, 12, 14, 16])
     same(out.busy_s, [16, 0])
     same(out.loads[:, :3], [[1, 17, 1]])
+
+
+def test_a_scale_out_is_useful_from_the_first_step_that_it_helped_with():
+    """As above: the first such step is over at 7.5 s, the copy at 17 s, and five first tokens come from such steps. A
+    step that is lost with its instance, here at 5 s, does not count."""
+    tables = helped_runs([asked(0, 8, 1)] * 6, places(UP, EMPTY))
+    columns = ("detected_s", "helping_s", "first_useful_s", "alone_s", "requests_helped")
+    assert tables.select(columns).rows() == [(1, 4, 7.5, 17, 5)]
+    tables = helped_runs([asked(0, 8, 1)] * 2, places(UP, EMPTY), failures=[(5.0, 0, inf)])
+    same(tables.select("helping_s", "first_useful_s", "requests_helped").to_numpy()[0], [4, nan, 0])
 
 
 def test_steps_that_only_decode_are_nobodys_to_help_with():

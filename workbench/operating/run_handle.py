@@ -83,7 +83,7 @@ class Run(Record):
     def scaleouts(self) -> pl.DataFrame:
         """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
         requests_helped, bytes` and by which path; none where the number of instances stays. `needed_s` is by the run's
-        promise, NaN without one."""
+        promise, NaN without one; first useful may be a step of another instance that it helped with."""
         return self.scaleouts_by(self.slo)
 
     def scaleouts_by(self, slo: SLO | None) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """A cluster that changed its size, as tables: who holds a place, every scale-out, states of rows."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,15 +24,18 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
     """Every load of weights: `model, version, needed_s, detected_s, first_useful_s, alone_s, cancelled,
     requests_helped, bytes, instance, tier, sources, operation, piped_s, helping_s`.
 
-    Detected is when the autoscaler decided; first useful is the first token of a request that began there; alone is
-    when the instance was up with all its weights; piped is when it began to serve in a pipeline, so that it may be
-    useful before it is alone, and NaN if it did not; helping is when the first step began that it helped another
-    instance with while its weights came, and NaN if there was none. Needed depends on a promise and is NaN here. Bytes
-    are 0 where weights come by no path that is modelled, or never came whole.
+    Detected is when the autoscaler decided; first useful is the first token of a request that began there, or before
+    that the end of a step of another instance that it helped with while its weights came; alone is when the instance
+    was up with all its weights; piped is when it began to serve in a pipeline, so that it may be useful before it is
+    alone, and NaN if it did not; helping is when the first step began that it helped with, and NaN if there was none.
+    Requests helped are those that finished there, and those whose first token came from a step that it helped with.
+    Needed depends on a promise and is NaN here. Bytes are 0 where weights come by no path that is modelled, or never
+    came whole.
     """
     start_s, end_s, row, tier, sources, operation, first_s, helped, piped_s = outcome.loads.T
     row, tier = row.astype(np.int64), tier.astype(np.int64)
     model = lowered.instances.model[row]
+    begun_s, useful_s, more = _helping(outcome)
     moved = np.where(np.isin(tier, (IDEAL_TIER, FIXED_TIER, RESIDENT_TIER)) | np.isnan(end_s), 0.0, 1.0)
     return pl.DataFrame(
         {
@@ -39,17 +43,17 @@ def scaleouts(lowered: Lowered, outcome: Outcome, models: Sequence[str]) -> pl.D
             "version": outcome.load_version if outcome.load_version.size else np.zeros(row.size, np.int64),
             "needed_s": np.full(row.size, np.nan),
             "detected_s": start_s,
-            "first_useful_s": first_s,
+            "first_useful_s": np.fmin(first_s, useful_s),
             "alone_s": end_s,
             "cancelled": np.isnan(end_s),
-            "requests_helped": helped.astype(np.int64),
+            "requests_helped": helped.astype(np.int64) + more,
             "bytes": moved * lowered.scaling.bytes[model] if lowered.scaling is not None else moved,
             "instance": row,
             "tier": pl.Series([TIERS_BY_NUMBER[t] for t in tier], dtype=pl.String),
             "sources": sources.astype(np.int64),
             "operation": operation.astype(np.int64),
             "piped_s": piped_s,
-            "helping_s": _helping_s(outcome),
+            "helping_s": begun_s,
         }
     )
 
@@ -63,17 +67,24 @@ def assists(outcome: Outcome) -> pl.DataFrame:
     return pl.DataFrame({"start_s": start_s, "end_s": end_s, **whole})
 
 
-def _helping_s(outcome: Outcome) -> np.ndarray:
-    """When each load's row helped first, float64[k], NaN where it did not."""
-    found = np.full(len(outcome.loads), np.nan)
-    for k in range(len(found)):
+def _helping(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each load, while its weights came: when the first step began that its row helped with, when the first one was
+    over (float64[k], NaN where there was none), and the requests whose first token came from one (int64[k])."""
+    begun_s, over_s = np.full((2, len(outcome.loads)), np.nan)
+    requests = np.zeros(len(outcome.loads), np.int64)
+    if len(outcome.assists):
+        firsts = Counter(map(tuple, outcome.segments[outcome.segments[:, 1] == 0][:, 3:].tolist()))
+    for k in range(len(requests)):
         start_s, end_s, row = outcome.loads[k, :3]
-        if len(mine := outcome.assists[outcome.assists[:, 2] == row, 0]):
+        if len(mine := outcome.assists[outcome.assists[:, 2] == row]):
             later_s = outcome.loads[k + 1 :][outcome.loads[k + 1 :, 2] == row, 0]
-            over_s = min(np.inf if np.isnan(end_s) else end_s, later_s.min(initial=np.inf))
-            during = mine[(mine >= start_s) & (mine < over_s)]
-            found[k] = during[0] if during.size else np.nan
-    return found
+            until_s = min(np.inf if np.isnan(end_s) else end_s, later_s.min(initial=np.inf))
+            during = mine[(mine[:, 0] >= start_s) & (mine[:, 0] < until_s)]
+            ended = during[~np.isnan(during[:, 1])]
+            begun_s[k] = during[0, 0] if len(during) else np.nan
+            over_s[k] = ended[:, 1].min() if len(ended) else np.nan
+            requests[k] = sum(firsts[tuple(step)] for step in ended[:, 3:5].astype(np.int64).tolist())
+    return begun_s, over_s, requests
 
 
 def state_rows(outcome: Outcome) -> tuple[np.ndarray, list[str], list[str], np.ndarray]:

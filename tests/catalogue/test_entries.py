@@ -6,6 +6,7 @@ import math
 import pathlib
 import re
 import sys
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -153,7 +154,7 @@ def test_a_simulated_share_comes_from_the_simulator(monkeypatch):
     """A ratio does not change when all is slower; it does when only the runs with a slow link are."""
     entry = spec.find(SHARES)
     before = alone(entry.id, "simpy").tables["share"]
-    module = sys.modules["workbench.catalogue.lambdascale.slow_link"]
+    module = import_module("workbench.catalogue.lambdascale.slow_link")
     true = module.simulate
 
     def simulator(schedule, network, size):
@@ -172,7 +173,7 @@ PROMISES = ("blitzscale/fig3", "serving/startup-cliff", "serving/detection")
 @pytest.mark.parametrize("id", PROMISES)
 def test_promises_kept_come_from_the_simulator(id, monkeypatch):
     """A simulator whose first tokens come an hour later keeps no promise."""
-    module = sys.modules["workbench.catalogue.serving.bursts"]
+    module = import_module("workbench.catalogue.serving.bursts")
     true = module.simulate
 
     def simulator(lowered):
@@ -193,7 +194,7 @@ WATCHED = ("lambdascale/fig8", "lambdascale/fig9", "lambdascale/fig11")
 @pytest.mark.parametrize("id", WATCHED)
 def test_first_tokens_come_from_the_simulator(id, monkeypatch):
     """A simulator in which everything happens an hour later shows in all that is told of first tokens."""
-    module = sys.modules["workbench.catalogue.lambdascale.replaying"]
+    module = import_module("workbench.catalogue.lambdascale.replaying")
     true = module.simulate
 
     def simulator(lowered, *rest):
@@ -212,7 +213,7 @@ def test_first_tokens_come_from_the_simulator(id, monkeypatch):
 
 def test_tokens_made_come_from_the_simulator(monkeypatch):
     """A simulator whose steps end an hour later makes no token in time."""
-    module = sys.modules["workbench.catalogue.lambdascale.replaying"]
+    module = import_module("workbench.catalogue.lambdascale.replaying")
     true = module.simulate
     entry = spec.find("lambdascale/early-serving")
     before = alone(entry.id, "simpy").tables["ends"]
@@ -228,7 +229,7 @@ def _later(run):
 
 def test_gpu_time_comes_from_the_simulator(monkeypatch):
     """A simulator in which all takes twice as long holds GPUs for twice the time."""
-    module = sys.modules["workbench.catalogue.lambdascale.replaying"]
+    module = import_module("workbench.catalogue.lambdascale.replaying")
     true = module.simulate
     entry = spec.find("lambdascale/fig10")
     before = tables_of(entry.id, "simpy", reconstructions=1)["gpu_time"]

@@ -1,6 +1,6 @@
 """Systems of several papers on one question."""
 
-import sys
+from importlib import import_module
 
 import polars as pl
 import pytest
@@ -74,7 +74,7 @@ def test_the_ideal_is_never_beaten_where_all_want_the_same_instances():
 
 def test_the_burst_comes_from_the_simulator(burst, monkeypatch):
     """A simulator whose first tokens come an hour later shows in TTFT."""
-    module = sys.modules["workbench.serving.simulated.run"]
+    module = import_module("workbench.serving.simulated.run")
     true = module.simulate
 
     def later(lowered, *rest):
@@ -83,7 +83,7 @@ def test_the_burst_comes_from_the_simulator(burst, monkeypatch):
 
     monkeypatch.setattr(module, "simulate", later)
     monkeypatch.setattr(common, "SYSTEMS", {"ideal": "ideal"})
-    monkeypatch.setattr(sys.modules["workbench.catalogue.showdown.burst"], "SYSTEMS", {"ideal": "ideal"})
+    monkeypatch.setattr(import_module("workbench.catalogue.showdown.burst"), "SYSTEMS", {"ideal": "ideal"})
     after = tables_of(BURST, "simpy")["runs"].row(0, named=True)
     assert after["ttft_mean_s"] == pytest.approx(burst["runs"]["ttft_mean_s"][0] + 3600)
 
@@ -169,7 +169,7 @@ def test_dedicated_gpus_keep_most_promises_and_cost_most(pools_run):
 
 def test_active_models_by_hand(monkeypatch):
     """Equal models that a request keeps for 2 s: of 8 asked every 10 s each, 8 (1 - exp(-0.2)) are active."""
-    module = sys.modules["workbench.catalogue.showdown.pool"]
+    module = import_module("workbench.catalogue.showdown.pool")
     monkeypatch.setattr(module, "alone_s", lambda models, trace: [2.0] * len(models))
     table = tables_of(POOL, "analytic", tail=0.0, rate_per_s=0.1, most=8)["active"]
     assert table.filter(pl.col("models") == 8)["mean_active"][0] == pytest.approx(8 * (1 - 2.718281828**-0.2))

@@ -1,6 +1,7 @@
 """A simulator of the showdown that is tampered with: the agreement that it is laid beside no longer holds."""
 
 import sys
+from importlib import import_module
 
 import polars as pl
 import pytest
@@ -73,7 +74,7 @@ def test_a_simulator_in_which_all_steps_take_a_quarter_longer(monkeypatch):
     monkeypatch.setattr(module("valleys"), "SHARES", (0.5,))
     monkeypatch.setattr(module("valleys"), "ORDERS", ("prompts first",))
     assert agree("showdown/valleys", job=10) == {"both together": True}
-    run_module = sys.modules["workbench.serving.simulated.run"]
+    run_module = import_module("workbench.serving.simulated.run")
     true = run_module.simulate
 
     def slow(lowered, *rest):

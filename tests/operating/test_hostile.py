@@ -223,6 +223,6 @@ def test_requests_longer_than_the_models_context_are_served_and_counted():
     """llama-3-8b was made for 8192 tokens; the first request has just as many."""
     run = serve(table((0.0, 8000, 192), (0.0, 8000, 193), (0.0, 9000, 1)), kv_tokens=2**16)
     assert set(run.requests["status"]) == {"done"}
-    note = "Of the requests of default 2 take more than the 8,192 tokens that llama-3-8b was made for; "
+    note = "Requests of default that take more than the 8,192 tokens that llama-3-8b was made for: 2; "
     assert [one.startswith(note) for one in run.notes].count(True) == 1
     assert not any("was made for" in one for one in serve(table((0.0, 8000, 192)), kv_tokens=2**16).notes)

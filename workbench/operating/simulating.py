@@ -308,8 +308,8 @@ def _notes(
         longer = int(((table["model"] == name) & (length > model.max_context)).sum())
         if longer:
             notes.append(
-                f"Of the requests of {name} {longer:,} take more than the {model.max_context:,} tokens that "
-                f"{model.name} was made for; those that fit an instance are served as if it knew longer ones."
+                f"Requests of {name} that take more than the {model.max_context:,} tokens that {model.name} was made "
+                f"for: {longer:,}; those that fit an instance are served as if it knew longer ones."
             )
     short = {name: need for name, need in layout.needed.items() if need > layout.instances}
     if short:

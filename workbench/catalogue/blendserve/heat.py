@@ -52,9 +52,8 @@ def say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> st
     table = tables["cells"].filter(pl.col("replication") == 0)
     best, least = table.sort("gain").row(-1, named=True), table.sort("gain").row(0, named=True)
     if len(table) == 1:
-        return (
-            f"At a density of {best['density']:g} and a sharing ratio of {best['sharing']:g} it is {best['gain']:.3f}."
-        )
+        at = f"a density of {best['density']:g} and a sharing ratio of {best['sharing']:g}"
+        return f"At {at} the gain is {best['gain']:.3f}."
     rows = table.group_by("density").agg(pl.mean("gain")).sort("density")
     return (
         f"Over {len(table)} cells the gain is {table['gain'].mean():.3f} on average, from {least['gain']:.3f} (density "

@@ -15,6 +15,7 @@ def test_all_rows_and_whole_texts_are_shown_and_escaped():
     assert "…" not in shown
     assert "<b>" not in shown
     assert "99 rows" in shown
+    assert "1 row<" in WholeTable({"number": [1]})._repr_html_()
 
 
 @pytest.mark.parametrize("id", ["lambdascale/fig7", "theory/schedule"])

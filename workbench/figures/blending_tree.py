@@ -113,7 +113,7 @@ def thresholds(outcome: Outcome, panel: str | None = None) -> Canvas:
     palette = Palette(["falling", "share"])
     chosen = table.filter(pl.col("chosen"))
 
-    def painter(column: str, title: str, **axis: Any):
+    def painter(column: str, title: str, words: str, **axis: Any):
         def paint(made: Canvas, row: int) -> None:
             made.add(
                 scatter(
@@ -125,7 +125,7 @@ def thresholds(outcome: Outcome, panel: str | None = None) -> Canvas:
                 ),
                 scatter(
                     chosen["kept"].to_list(), chosen[column].to_list(), mode="markers+text", showlegend=row == 1,
-                    name="the largest that keeps 99 %", textposition="bottom center",
+                    name="the largest that keeps 99 %", textposition=f"{words} left",
                     text=[f"{tokens:,.0f} tokens" for tokens in chosen["threshold_tokens"]],
                     marker={"symbol": "star", "size": 15, "color": palette.colour(column)},
                 ),
@@ -137,7 +137,7 @@ def thresholds(outcome: Outcome, panel: str | None = None) -> Canvas:
         return paint
 
     painters = {
-        "order": ("how well densities fall", painter("falling", "rank correlation")),
-        "throughput": ("what it gains", painter("share", "share of the optimum", tickformat=".1%")),
+        "order": ("how well densities fall", painter("falling", "rank correlation", "bottom")),
+        "throughput": ("what it gains", painter("share", "share of the optimum", "top", tickformat=".1%")),
     }
     return stack("What the threshold of splitting buys", painters, panel)

@@ -112,8 +112,9 @@ def below_html(outcome: Outcome, sources: pl.DataFrame | None = None) -> str:
     if sources is not None and len(sources):
         parts.append(details(f"Where the {len(sources)} numbers come from", table_html(sources, "Sources")))
     origin = ", ".join(f"{name} {value}" for name, value in outcome.origin.items())
+    runs = "1 run" if len(outcome.seeds) == 1 else f"{len(outcome.seeds)} runs"
     parts.append(
-        f'<p style="margin:4px 0;font-size:12px;opacity:.75">seed {outcome.seed}, {len(outcome.seeds)} run(s), '
+        f'<p style="margin:4px 0;font-size:12px;opacity:.75">seed {outcome.seed}, {runs}, '
         f"{escape(outcome.mode)} mode; {escape(origin)}</p>"
     )
     return "".join(parts)

@@ -12,4 +12,4 @@ class WholeTable(pl.DataFrame):
     """
 
     def _repr_html_(self) -> str:
-        return table_html(self, f"{len(self)} rows")
+        return table_html(self, "1 row" if len(self) == 1 else f"{len(self)} rows")

@@ -1,9 +1,11 @@
 """Reading a file of published points: a reader's own, or a broken one."""
 
+import polars as pl
 import pytest
 
-from workbench.catalogue.published import read_points, text_of
+from workbench.catalogue.published import claim_of, read_points, text_of
 from workbench.errors import InputError
+from workbench.paths import facts_folder
 
 
 def test_own_points_need_little(tmp_path):
@@ -65,6 +67,21 @@ def test_blank_cells_read_as_empty_text(tmp_path):
     path.write_text("series,x,value\n ,1,2\n")
     with pytest.raises(InputError, match="row 2, field 'series': a point needs the name of its series"):
         read_points(path, "toy/line")
+
+
+def test_a_claim_names_the_whole_axis_before_its_value():
+    """In our own files an axis stands last, "x = NAME" or "x = NAME in UNIT"; only the unit follows the value."""
+    points = {row for path in (facts_folder() / "published").glob("*.csv") for row in axes_of(path)}
+    assert len(points) > 400
+    for series, x in points:
+        name, _, unit = series.rpartition("x = ")[2].partition(" in ")
+        assert claim_of(series, x).endswith(f"{name} = {x}" + (f" {unit}".replace(" 1/", "/") if unit else ""))
+
+
+def axes_of(path):
+    if path.name == "rows.csv":
+        return []
+    return read_points(path).filter(pl.col("series").str.contains(r"\bx = ")).select("series", "x").rows()
 
 
 @pytest.mark.parametrize("path", [3, None, b"mine.csv"])

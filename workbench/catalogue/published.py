@@ -93,11 +93,14 @@ def claim_of(series: str, x: str | None) -> str:
     ('downtime (one link twice as fast)', 'recorded time, 13B at 8')
     >>> claim_of("broadcast, x = ranks", "8"), claim_of("arrivals in minute x", "3"), claim_of("x = keep-alive", "9")
     ('broadcast, ranks = 8', 'arrivals in minute x, x = 3', 'keep-alive = 9')
+    >>> claim_of("gain, x = sharing ratio", "0.2"), claim_of("response, x = arrival rate in 1/s", "3")
+    ('gain, sharing ratio = 0.2', 'response, arrival rate = 3/s')
     """
     if not x:
         return series
-    if named := re.search(r"\bx = ([\w-]+)", series):
-        return series.replace(named[0], f"{named[1]} = {x}")
+    if named := re.search(r"\bx = ([^,(]+?)(?: in ([\w/]+))?(?=,|$)", series):
+        unit = f" {named[2]}".replace(" 1/", "/") if named[2] else ""
+        return series.replace(named[0], f"{named[1]} = {x}{unit}")
     if re.search(r"\bx\b", series):
         return f"{series}, x = {x}"
     return f"{series} at {x}" if re.fullmatch(r"[\d.]+(e[+-]?\d+)?", x) else f"{series} ({x})"

@@ -43,7 +43,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         )
     count, rows = of_most_models(tables["pools"], "system", "attainment", "gpus")
     text = ", ".join(f"{row['system']} {row['attainment']:.1%} on {row['gpus']:.0f}" for row in rows)
-    return f"Of {count} models the promise is kept: {text} GPUs."
+    return f"With {count} models so much of the promise is kept: {text} GPUs."
 
 
 @experiment(

@@ -34,7 +34,7 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
         )
     count, rows = of_most_models(tables["pools"], "source", "attainment")
     text = ", ".join(f"{row['attainment']:.1%} from {row['source']}" for row in rows)
-    return f"Of {count} models the promise is kept: {text}."
+    return f"With {count} models so much of the promise is kept: {text}."
 
 
 @experiment(

@@ -72,7 +72,7 @@ def test_the_command_line_finds_the_cluster_by_its_address(client, serial, tmp_p
     grid = [part for name, values in GRID.items() for part in ("--grid", f"{name}={','.join(map(str, values))}")]
     more = ["--scheduler", client.scheduler.address, "--folder", str(tmp_path), "--out", str(tmp_path / "it.csv")]
     assert main(["sweep", "lambdascale/block-count", *grid, *more]) == 0
-    assert capsys.readouterr().err.splitlines()[-1] == "6 of 6 runs, 0 of them read"
+    assert capsys.readouterr().err.splitlines()[-1] == "6 of 6 runs, 0 of them kept from before"
     assert_frame_equal(pl.read_csv(tmp_path / "it.csv").cast(serial.summary().schema), serial.summary())
 
 

@@ -118,7 +118,7 @@ def run_tasks(
         workers: number of those processes, or of an executor's; by default one a core, or one a task if there are
             fewer. A client knows its own, while they come and go.
         folder: where results are kept, on this machine; by default in the cache folder.
-        progress: called with (done, of them read, in all).
+        progress: called with (done, of them kept from before, in all).
         stop: ends the run between tasks; what has arrived is kept.
 
     Raises:

@@ -21,13 +21,13 @@ def run(capsys, *arguments):
 def test_it_gives_the_numbers_of_python_and_reads_them_again(capsys, tmp_path):
     kept, csv = tmp_path / "kept", tmp_path / "deep" / "summary.csv"
     code, out, err = run(capsys, *GRID, "--folder", kept, "--out", csv)
-    assert (code, err.splitlines()) == (0, [f"{done} of 2 runs, 0 of them read" for done in (0, 1, 2)])
+    assert (code, err.splitlines()) == (0, [f"{done} of 2 runs, 0 of them kept from before" for done in (0, 1, 2)])
     swept = wb.sweep("lambdascale/block-count", {"nodes": [4, 8], "overhead_factor": [0.5]}, folder=kept, workers=1)
     assert swept.kept == 2
     assert_frame_equal(pl.read_csv(csv).cast(swept.summary().schema), swept.summary())
     assert out.endswith(f"Summary: {csv}\n")
     code, again, err = run(capsys, *GRID, "--folder", kept)
-    assert (code, err) == (0, "2 of 2 runs, 2 of them read\n")
+    assert (code, err) == (0, "2 of 2 runs, 2 of them kept from before\n")
     assert out.startswith(again.rstrip())
 
 

@@ -77,7 +77,7 @@ def _lines() -> Callable[[int, int, int], None]:
     def tell(done: int, kept: int, total: int) -> None:
         if (tenth := 10 * done // max(1, total)) > said[0]:
             said[0] = tenth
-            print(f"{done} of {total} runs, {kept} of them read", file=sys.stderr, flush=True)
+            print(f"{done} of {total} runs, {kept} of them kept from before", file=sys.stderr, flush=True)
 
     return tell
 

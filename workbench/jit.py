@@ -115,7 +115,7 @@ _ALIKE: dict[str, _Flags] = {}
 class _Compiler(Compiler):
     def compile_extra(self, func):
         self.state.flags = _Flags(self.state.flags)
-        self.state.typingctx = remembering(self.state.typingctx)
+        self.state.typingctx = remembering(self.state.typingctx, bool(self.state.flags.nrt))
         return super().compile_extra(func)
 
     def define_pipelines(self):

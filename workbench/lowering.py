@@ -25,7 +25,6 @@ from workbench.references import Reference, word_of
 _WORD = ir.IntType(64)
 _NITEMS, _ITEMSIZE, _DATA, _SHAPE, _STRIDES = 2, 3, 4, 5, 6
 """Places in numba's structure of an array; before these is who owns the memory, which a lean kernel does not count."""
-_TYPED: dict = {}
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -42,6 +41,9 @@ class KernelLowering(BaseNativeLowering):
 class _Typing(Context):
     """numba's knowledge of types, which asks what an operation on the same types gives once only."""
 
+    typed: dict
+    """What has been asked: kernels that count references may make arrays, others may not, so each kind has its own."""
+
     def resolve_function_type(self, func, args, kws):
         if kws or not isinstance(func, types.Function | BuiltinFunctionType | type):
             return super().resolve_function_type(func, args, kws)
@@ -52,17 +54,29 @@ class _Typing(Context):
         return self._remembered((operator.setitem, given), super().resolve_setitem, *given)
 
     def _remembered(self, key, resolve, *given):
-        known = _TYPED.get(key)
+        known = self.typed.get(key)
         if known is None:
             known = resolve(*given)
             if known is not None:
-                _TYPED[key] = known
+                self.typed[key] = known
         return known
 
 
-def remembering(context: Context) -> Context:
-    """The same context with a memory of its answers; what is told to one of them, both know."""
-    typing = object.__new__(_Typing)
+class _CountedTyping(_Typing):
+    typed: dict = {}
+
+
+class _LeanTyping(_Typing):
+    typed: dict = {}
+
+
+def remembering(context: Context, counted: bool) -> Context:
+    """The same context with a memory of its answers; what is told to one of them, both know.
+
+    Parameters:
+        counted: whether references to arrays are counted in what is compiled.
+    """
+    typing = object.__new__(_CountedTyping if counted else _LeanTyping)
     typing.__dict__ = context.__dict__
     return typing
 
@@ -286,7 +300,7 @@ class _Lower(Lower):
     def lower_binop(self, resty, expr, op):
         if expr.static_lhs is not numba_ir.UNDEFINED or expr.static_rhs is not numba_ir.UNDEFINED:
             return super().lower_binop(resty, expr, op)
-        typing, signature = remembering(self.context.typing_context), self.fndesc.calltypes[expr]
+        typing, signature = remembering(self.context.typing_context, self._counted), self.fndesc.calltypes[expr]
         sides = [
             self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
             for side, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)

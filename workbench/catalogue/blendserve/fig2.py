@@ -9,7 +9,7 @@ import polars as pl
 from workbench.blending.model.density import request_density
 from workbench.catalogue.blendserve.jobs import costs_for
 from workbench.catalogue.blendserve.parameters import On, Served
-from workbench.catalogue.blendserve.sources import AT_MEANS, LENGTH_FILES, at_the_means, draws, labels
+from workbench.catalogue.blendserve.sources import AT_MEANS, LENGTH_FILES, at_the_means, draws, labels, mean_of_file
 from workbench.catalogue.context import Context
 from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
@@ -101,7 +101,8 @@ def fig2(
     for row in at_means:
         known.append((AT_MEAN, row["source"], row["density"], "1"))
         known.append((f"{AT_MEAN} over the printed one", row["source"], row["over"], "1"))
-    for name, (prompt, output) in LENGTH_FILES.items():
+    for name in LENGTH_FILES:
+        prompt, output = (mean_of_file(name, side) for side in ("prompt", "output"))
         known.append((FILE_MEANS, name, float(request_density(prompt, output, costs)), "1"))
     values = [row["density"] for row in densities if row["source"] != "LIMO"]
     known.append(("largest over smallest density", "six traces", max(values) / min(values), "1"))

@@ -9,6 +9,7 @@ from workbench.blending.model.costs import Costs
 from workbench.blending.model.density import request_density, total_density
 from workbench.blending.model.sources import length_models, source_named
 from workbench.catalogue.blendserve.jobs import random_of
+from workbench.catalogue.published import published
 
 PRINTED = {
     # label: mean prompt and output tokens at which a density is computed, sharing ratio taken off
@@ -26,10 +27,16 @@ PRINTED = {
 DENSITIES = {"MMLU": 54.91, "Azure-Trace": 33.2, "BurstGPT": 17.78, "ShareGPT": 3.12, "WildChat": 2.13, "LIMO": 0.14,
              "OpenVid": 0.05}  # fmt: skip
 """Densities printed in Fig 2 and Table 4."""
-LENGTH_FILES = {"sharegpt.csv": (298.8, 323.7), "lmsys.csv": (92.2, 207.4), "splitwise.csv": (1154.7, 211.1)}
-"""Mean prompt and output tokens of NanoFlow's length files, without any sharing (notes on BlendServe, data)."""
+LENGTH_FILES = ("sharegpt.csv", "lmsys.csv", "splitwise.csv")
+"""Of NanoFlow, whose mean lengths are published and which are not held here."""
 AT_MEANS = ("MMLU", "Azure-Trace")
 """Sources whose printed density is that of their printed means."""
+
+
+def mean_of_file(name: str, side: str) -> float:
+    """The published mean tokens of the prompts, or of the outputs, of one of NanoFlow's length files."""
+    points = published("blendserve/fig2").filter(series=f"mean {side} tokens, NanoFlow length file", x=name)
+    return float(points["value"].item())
 
 
 class Draws(NamedTuple):

@@ -129,7 +129,7 @@ _TIGHT = "the published promises, which many requests miss here without any stop
         Match((MEAN_TTFT, LEAST, LEFT, NEEDED), incomparable=dict.fromkeys(("72B", "72B, TP4", "8B chat"), _OTHER_CUT)),
         Match(PROMISED, incomparable=dict.fromkeys(SERVED, "a parameter of this run, no result of it")),
         Match(("panels e-f: network share free at peak", "panels e-f: network share used"),
-              incomparable={"": "the text names no model, and by formula it is 4 to 55 % for one or another of them"}),
+              incomparable={"": "the text names no model, and KV egress, judged below, differs from one to another"}),
     ),
     agrees=(
         Agree("requests that keep TTFT", "kept", ("served", "stop_s"), "ttft_kept", {("compiled", "simpy"): (0, 0)}),

@@ -115,7 +115,7 @@ def test_a_task_that_costs_every_worker_is_given_up(client, tmp_path):
 
 def test_a_failure_on_a_cluster_reads_like_one_here_and_is_tried_again(client, tmp_path):
     for _ in range(2):
-        with pytest.raises(UserError, match=r"^number 3: numbers\.csv, row 3: three is refused; take four\.$"):
+        with pytest.raises(UserError, match=r"^number 3: numbers\.csv, data row 3: three is refused; take four\.$"):
             run_tasks([Task("sweep_tasks:refuse", {"number": 3}, "number 3")], executor=client, folder=tmp_path)
 
 

@@ -50,7 +50,8 @@ class InputError(UserError):
 
     Attributes:
         file: the file at fault, or None for a value given in code.
-        row: 1-based data row or line, or None.
+        row: 1-based data row, the first below a header, or None.
+        line: the line of a text file as an editor numbers it, where the row is none yet, or None.
         field: the column or key at fault, or None.
         remedy: what to change.
     """
@@ -62,11 +63,13 @@ class InputError(UserError):
         *,
         file: str | Path | None = None,
         row: int | None = None,
+        line: int | None = None,
         field: str | None = None,
     ):
-        self.problem, self.remedy, self.row, self.field = problem, remedy, row, field
+        self.problem, self.remedy, self.row, self.line, self.field = problem, remedy, row, line, field
         self.file = None if file is None else str(file)
-        place = [part for part in (self.file, row and f"row {row}", field and f"field {field!r}") if part]
+        where = f"line {line}" if line else f"{'data row' if self.file else 'row'} {row}" if row else ""
+        place = [part for part in (self.file, where, field and f"field {field!r}") if part]
         super().__init__((": ".join([", ".join(place), problem]) if place else problem) + f"; {remedy}.")
 
 

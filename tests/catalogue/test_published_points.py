@@ -26,17 +26,21 @@ def test_own_points_need_little(tmp_path):
     ("content", "words"),
     [
         ("", "not a readable CSV file"),
-        ("series,x\nchain,8\n", "row 2, field 'value': a point needs a value, or an edge; fill it in"),
-        ("x,value\n8,1\n", "row 1, field 'series': column is missing"),
-        ("series,x,value,colour\na,1,2,red\n", "row 1, field 'colour': unknown column"),
-        ("series,x,value\na,1,2\nb,1,many\n", "row 3, field 'value': 'many' is not a number"),
-        ("series,x,value\na,1,inf\n", "row 2, field 'value': 'inf' is not a number"),
-        ("series,x,low,high\na,1,3,2\n", "row 2, field 'low': low is above high; swap them"),
-        ("series,x,value,kind\na,1,3,guessed\n", "row 2, field 'kind': 'guessed' is no kind"),
-        ("series,x,value\na,1,3,4\n", "row 2: holds 4 cells, and the header 3; take the surplus away"),
-        ('series,x,value\na,1,3\n"b, c",1,3\nb, c,1,3\n', "row 4: holds 4 cells, and the header 3"),
+        ("series,x\nchain,8\n", "line 2, field 'value': a point needs a value, or an edge; fill it in"),
+        ("x,value\n8,1\n", "line 1, field 'series': column is missing"),
+        ("series,x,value,colour\na,1,2,red\n", "line 1, field 'colour': unknown column"),
+        ("series,x,value\na,1,2\nb,1,many\n", "line 3, field 'value': 'many' is not a number"),
+        ("series,x,value\na,1,inf\n", "line 2, field 'value': 'inf' is not a number"),
+        ("series,x,low,high\na,1,3,2\n", "line 2, field 'low': low is above high; swap them"),
+        ("series,x,value,kind\na,1,3,guessed\n", "line 2, field 'kind': 'guessed' is no kind"),
+        ("series,x,value\na,1,3,4\n", "line 2: holds 4 cells, and the header 3; take the surplus away"),
+        ('series,x,value\na,1,3\n"b, c",1,3\nb, c,1,3\n', "line 4: holds 4 cells, and the header 3"),
         ('series,x,value\n"a,1,3\n', "not a readable CSV file"),
-        ("series;x;value\na;1;3,5\n", "row 1: cells are divided by ';'; save it with commas between them"),
+        ("series;x;value\na;1;3,5\n", "line 1: cells are divided by ';'; save it with commas between them"),
+        ('series,x,value\n\n"a\nb",1,2\n,,\nb,1,many\n', "line 6, field 'value': 'many' is not a number"),
+        ("\n\nseries,x,value\na,1,many\n", "line 4, field 'value': 'many' is not a number"),
+        ('series,x,value\n"a\nb",1,2\na,1,3,4\n', "line 4: holds 4 cells"),
+        ("series,x,value\n\n,,\n", "there is no point below the header"),
         ("series,x,value\n", "there is no point below the header; add a row for each"),
     ],
 )
@@ -59,13 +63,20 @@ def test_a_file_for_several_experiments_gives_each_its_own(tmp_path):
         read_points(path, "toy/line")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_are_no_points(tmp_path, end):
+    path = tmp_path / "mine.csv"
+    path.write_text("\ufeff" + end.join(["series,x,value", "", "a,1,2", ",,", "  ", "b,1,3", "", ""]), newline="")
+    assert read_points(path, "toy/line").select("series", "x", "value").rows() == [("a", "1", 2.0), ("b", "1", 3.0)]
+
+
 def test_blank_cells_read_as_empty_text(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("series,x,value,unit\nspeed-up,,2,\n")
     (row,) = read_points(path, "toy/line").to_dicts()
     assert (row["x"], row["unit"], row["kind"]) == ("", "", "user")
     path.write_text("series,x,value\n ,1,2\n")
-    with pytest.raises(InputError, match="row 2, field 'series': a point needs the name of its series"):
+    with pytest.raises(InputError, match="line 2, field 'series': a point needs the name of its series"):
         read_points(path, "toy/line")
 
 

@@ -39,7 +39,7 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
     In a file for several experiments each row names its own; those of others are left out.
 
     Raises:
-        InputError: names file, row, column and remedy.
+        InputError: names file, line, column and remedy.
     """
     if not isinstance(path, str | Path):
         raise InputError(f"{path!r} is not a path", "give the path of a CSV file of points")
@@ -50,27 +50,32 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
         table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error).splitlines()[0].rstrip(".")) from None
+    lines = _lines(path, table.height)
+    sound = ~pl.Series([all(cell is None or not cell.strip() for cell in row) for row in table.iter_rows()], dtype=bool)
+    table, lines = table.filter(sound), lines.filter(sound)
     unknown = [name for name in table.columns if name not in COLUMNS]
     _check_commas(table.columns, path)
     if unknown:
         raise InputError(
-            "unknown column", f"use only the columns {', '.join(COLUMNS)}", file=path, row=1, field=unknown[0]
+            "unknown column", f"use only the columns {', '.join(COLUMNS)}", file=path, line=1, field=unknown[0]
         )
     for name in ("series", "x"):
         if name not in table.columns:
-            raise InputError("column is missing", "add it to the header and to every row", file=path, row=1, field=name)
+            raise InputError(
+                "column is missing", "add it to the header and to every row", file=path, line=1, field=name
+            )
     defaults = {"experiment": experiment or "", "kind": "user", "source": path.name, "unit": ""}
     table = table.with_columns(
         pl.lit(defaults.get(name)).cast(pl.String).alias(name) for name in COLUMNS if name not in table.columns
     ).select(COLUMNS)
     for name in ("value", "low", "high"):
-        table = table.with_columns(_numbers(table[name], path, name))
+        table = table.with_columns(_numbers(table[name], lines, path, name))
     table = table.with_columns(pl.col(name).fill_null("").str.strip_chars() for name in _TEXTS)
     table = table.with_columns(
         pl.when(pl.col(name) == "").then(pl.lit(defaults[name])).otherwise(pl.col(name)).alias(name)
         for name in defaults
     )
-    _check_rows(table, path)
+    _check_rows(table, lines, path)
     if table.is_empty():
         raise InputError("there is no point below the header", "add a row for each", file=path)
     if experiment is None:
@@ -119,51 +124,62 @@ def text_of(row: dict) -> str:
 
 def _unreadable(path: Path, problem: str) -> InputError:
     """What is wrong with a file that is no table: the first row that is longer than the header, if one is."""
-    with suppress(UnicodeDecodeError, csv.Error):
-        rows = enumerate(csv.reader(path.read_text(encoding="utf-8").splitlines()), 1)
-        header = next(rows, (1, []))[1]
+    with suppress(UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream)
+        header, line = next(rows, []), 2
         _check_commas(header, path)
-        for row, cells in rows:
+        for cells in rows:
             if len(cells) > len(header) > 0:
                 why = f"holds {len(cells)} cells, and the header {len(header)}"
                 return InputError(
-                    why, "take the surplus away, or put quotes round a text with commas", file=path, row=row
+                    why, "take the surplus away, or put quotes round a text with commas", file=path, line=line
                 )
+            line = rows.line_num + 1
     return InputError(f"not a readable CSV file ({problem})", "save it as UTF-8 with a header line", file=path)
 
 
 def _check_commas(header: Sequence[str], path: Path) -> None:
     if len(header) == 1 and (other := next((mark for mark in ";\t|" if mark in header[0]), None)):
-        raise InputError(f"cells are divided by {other!r}", "save it with commas between them", file=path, row=1)
+        raise InputError(f"cells are divided by {other!r}", "save it with commas between them", file=path, line=1)
 
 
-def _numbers(column: pl.Series, path: Path, name: str) -> pl.Series:
+def _lines(path: Path, rows: int) -> pl.Series:
+    """The line at which each row below the header begins, as an editor counts them."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        records, ends, begun = csv.reader(stream), [], False
+        for cells in records:
+            begun = begun or bool(cells)
+            if begun:
+                ends.append(records.line_num)
+    return pl.Series(ends[:rows], dtype=pl.Int64) + 1
+
+
+def _numbers(column: pl.Series, lines: pl.Series, path: Path, name: str) -> pl.Series:
     numbers = []
-    for index, text in enumerate(column.to_list()):
+    for line, text in zip(lines, column, strict=True):
         try:
             number = None if text is None or text.strip() == "" else float(text)
         except ValueError:
             number = math.nan
         if number is not None and not math.isfinite(number):
             raise InputError(
-                f"{text!r} is not a number", "give a number or leave it empty", file=path, row=index + 2, field=name
+                f"{text!r} is not a number", "give a number or leave it empty", file=path, line=line, field=name
             )
         numbers.append(number)
     return pl.Series(name, numbers, dtype=pl.Float64)
 
 
-def _check_rows(table: pl.DataFrame, path: Path) -> None:
-    for index, row in enumerate(table.iter_rows(named=True)):
-        line = index + 2
+def _check_rows(table: pl.DataFrame, lines: pl.Series, path: Path) -> None:
+    for line, row in zip(lines, table.iter_rows(named=True), strict=True):
         if not row["series"]:
-            raise InputError("a point needs the name of its series", "fill it in", file=path, row=line, field="series")
+            raise InputError("a point needs the name of its series", "fill it in", file=path, line=line, field="series")
         if row["value"] is None and row["low"] is None and row["high"] is None:
-            raise InputError("a point needs a value, or an edge", "fill it in", file=path, row=line, field="value")
+            raise InputError("a point needs a value, or an edge", "fill it in", file=path, line=line, field="value")
         if row["low"] is not None and row["high"] is not None and row["low"] > row["high"]:
-            raise InputError("low is above high", "swap them", file=path, row=line, field="low")
+            raise InputError("low is above high", "swap them", file=path, line=line, field="low")
         if row["kind"] not in KINDS:
             raise InputError(
-                f"{row['kind']!r} is no kind", f"use one of {', '.join(KINDS)}", file=path, row=line, field="kind"
+                f"{row['kind']!r} is no kind", f"use one of {', '.join(KINDS)}", file=path, line=line, field="kind"
             )
 
 

@@ -66,11 +66,13 @@ def head_of(text: FileFacts, label: str, limits: Limits) -> Head:
 
 def _json_lines(path: Path, label: str) -> Head:
     with path.open(encoding="utf-8-sig") as stream:
-        line = next(line for line in stream if line.strip())
+        line, text = next((number, text) for number, text in enumerate(stream, start=1) if text.strip())
     try:
-        first = json.loads(line)
+        first = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the line is not JSON ({error})", "give one JSON object a line", file=label, row=1) from None
+        raise InputError(
+            f"the line is not JSON ({error})", "give one JSON object a line", file=label, line=line
+        ) from None
     return Head(path=path, label=label, kind="jsonl", columns=checked_names(list(first), label), first=first)
 
 

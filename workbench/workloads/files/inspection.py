@@ -165,4 +165,4 @@ class _TextCheck:
         self._refuse(f"a line is longer than {self.limits.line_bytes:,} bytes", remedy, line)
 
     def _refuse(self, problem: str, remedy: str, line: int) -> None:
-        raise InputError(f"{problem} (line {line:,})", remedy, file=self.path)
+        raise InputError(problem, remedy, file=self.path, line=line)

@@ -17,17 +17,17 @@ def line_objects(head: Head) -> Iterator[tuple[int, dict]]:
     """The numbered objects of a JSON Lines file; blank lines are skipped."""
     with head.path.open(encoding="utf-8-sig") as stream:
         row = 0
-        for line in stream:
-            if not line.strip():
+        for line, text in enumerate(stream, start=1):
+            if not text.strip():
                 continue
             row += 1
             try:
-                value = json.loads(line)
+                value = json.loads(text)
             except (ValueError, RecursionError) as error:
                 problem = f"the line is not JSON ({error})"
-                raise InputError(problem, "correct or remove the line", file=head.label, row=row) from None
+                raise InputError(problem, "correct or remove the line", file=head.label, line=line) from None
             if not isinstance(value, dict):
-                raise InputError("the line is not a JSON object", "give one object a line", file=head.label, row=row)
+                raise InputError("the line is not a JSON object", "give one object a line", file=head.label, line=line)
             yield row, value
 
 

@@ -36,9 +36,11 @@ class Rows:
             chosen = _capped(itertools.islice(objects, start, stop), limits, head.label)
             self.frame = object_rows(chosen, wanted, head.label)
             return
-        frame = _scanned(head).select(ROW, *wanted)
-        self.frame = frame.slice(start, None if stop is None else max(stop - start, 0))
-        count = int(self.collect(self.frame.select(pl.len())).item())
+        part_of_file = _scanned(head).slice(start, None if stop is None else max(stop - start, 0))
+        self.frame = part_of_file.select(ROW, *wanted)
+        # A row with more cells than the header is refused only where every column is read.
+        looked_at = pl.col(head.columns if head.kind == "csv" else ROW).null_count().name.suffix(" without value")
+        count = int(self.collect(part_of_file.select(pl.len().alias(ROW), looked_at))[ROW].item())
         if count > limits.rows:
             raise _too_many(limits, head.label)
         if not count:

@@ -25,14 +25,15 @@ def explained(head: Head, reason: str) -> InputError:
     csv.field_size_limit(1 << 30)
     width = len(head.columns)
     with head.path.open(encoding="utf-8-sig", newline="") as stream:
-        row = 0
+        records, line = csv.reader(stream, delimiter=head.separator, strict=True), 1
         try:
-            for row, cells in enumerate(csv.reader(stream, delimiter=head.separator, strict=True)):
+            for cells in records:
                 if len(cells) > width:
                     problem = f"the row has {len(cells)} cells where the header has {width}"
-                    return InputError(problem, "correct the row", file=head.label, row=row)
+                    return InputError(problem, "correct the row", file=head.label, line=line)
+                line = records.line_num + 1
         except csv.Error as error:
             problem = f"a quotation mark is out of place ({error})"
-            return InputError(problem, "correct the quotes", file=head.label, row=row + 1)
+            return InputError(problem, "correct the quotes", file=head.label, line=line)
     problem = f"the rows cannot be read ({reason.splitlines()[0]})"
     return InputError(problem, "correct the file", file=head.label)

@@ -50,9 +50,6 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
         table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error).splitlines()[0].rstrip(".")) from None
-    lines = _lines(path, table.height)
-    sound = ~pl.Series([all(cell is None or not cell.strip() for cell in row) for row in table.iter_rows()], dtype=bool)
-    table, lines = table.filter(sound), lines.filter(sound)
     unknown = [name for name in table.columns if name not in COLUMNS]
     _check_commas(table.columns, path)
     if unknown:
@@ -64,6 +61,9 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
             raise InputError(
                 "column is missing", "add it to the header and to every row", file=path, line=1, field=name
             )
+    lines = _lines(path, table.height)
+    told = pl.Series([any(cell and cell.strip() for cell in row) for row in table.iter_rows()], dtype=pl.Boolean)
+    table, lines = table.filter(told), lines.filter(told)
     defaults = {"experiment": experiment or "", "kind": "user", "source": path.name, "unit": ""}
     table = table.with_columns(
         pl.lit(defaults.get(name)).cast(pl.String).alias(name) for name in COLUMNS if name not in table.columns
@@ -126,8 +126,9 @@ def _unreadable(path: Path, problem: str) -> InputError:
     """What is wrong with a file that is no table: the first row that is longer than the header, if one is."""
     with suppress(UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as stream:
         rows = csv.reader(stream)
-        header, line = next(rows, []), 2
+        header = next((cells for cells in rows if cells), [])
         _check_commas(header, path)
+        line = rows.line_num + 1
         for cells in rows:
             if len(cells) > len(header) > 0:
                 why = f"holds {len(cells)} cells, and the header {len(header)}"
@@ -145,6 +146,7 @@ def _check_commas(header: Sequence[str], path: Path) -> None:
 
 def _lines(path: Path, rows: int) -> pl.Series:
     """The line at which each row below the header begins, as an editor counts them."""
+    csv.field_size_limit(1 << 30)
     with path.open(encoding="utf-8-sig", newline="") as stream:
         records, ends, begun = csv.reader(stream), [], False
         for cells in records:

@@ -1,16 +1,11 @@
 """Pipelines inside chains: when they begin, what their hops cost, and above which link they are not worth it."""
 
-from itertools import pairwise, product
-
-import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from quick_runs import alone, tables_of
 
 from workbench.catalogue import running, spec
-from workbench.catalogue.showdown.pipelines_in_chains import EVEN, GBIT, LOADED, LOADING, fewest_hops
+from workbench.catalogue.showdown.pipelines_in_chains import EVEN, GBIT, LOADED, LOADING
 from workbench.figures import draw
 
 CHAINS = "showdown/pipelines-in-chains"
@@ -37,31 +32,27 @@ def test_by_hand():
 
 
 def test_formula_and_simulation_answer_every_job_at_the_same_instant():
-    """Two halves of equal length, each held by one server when pipelines form: all slots change over together."""
-    tables = [tables_of(CHAINS, backend, added=2) for backend in ("analytic", "simpy")]
-    ours, theirs = (table["done"].sort("way", "jobs") for table in tables)
+    ours, theirs = (tables_of(CHAINS, backend)["done"].sort("way", "jobs") for backend in ("analytic", "simpy"))
     assert ours.height == 2 * 100
-    assert ours["seconds"].to_list() == pytest.approx(theirs["seconds"].to_list(), rel=1e-9)
+    assert ours["seconds"].to_list() == pytest.approx(theirs["seconds"].to_list(), rel=1e-12)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        {},
-        {"sources": 1},
+        {"tokens_out": 1, "jobs": 400, "sources": 8, "added": 16, "servers": 3},
+        {"sources": 1, "added": 2, "servers": 8},
         {"sources": 3, "added": 7},
-        {"servers": 6, "jobs": 300},
-        {"sources": 8, "added": 16, "jobs": 400, "servers": 4},
         {"sources": 8, "added": 1},
-        {"round_trip_s": 1e-4},
+        {"round_trip_s": 1e-4, "servers": 6, "jobs": 300},
     ],
     ids=str,
 )
-def test_other_settings_are_near(given):
-    """Chains that wait are exact whatever the sizes; no pipeline begins behind them."""
-    for way, allowed in ((LOADED, 1e-9), (LOADING, 0.05)):
+def test_so_they_do_with_other_settings(given):
+    """The first two are where slots that change hands one by one would miss by 6 % and 20 %."""
+    for way in (LOADED, LOADING):
         ours, theirs = (served(backend, way, **given)["mean_s"].to_numpy() for backend in ("analytic", "simpy"))
-        assert ours == pytest.approx(theirs, rel=allowed)
+        assert ours == pytest.approx(theirs, rel=1e-12)
     begins = [served("simpy", way, **given)["first_s"].to_numpy() for way in (LOADING, LOADED)]
     assert (begins[0] <= begins[1]).all()
 
@@ -82,19 +73,6 @@ def test_the_link_at_which_waiting_is_worth_as_much():
     assert same[0] == pytest.approx(same[1])
     assert slower[0] < slower[1]
     assert faster[0] > faster[1]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=1, max_size=3))
-def test_no_choice_of_servers_has_fewer_hops(ready):
-    ready = np.array(ready)
-    forms, runs = fewest_hops(ready, range(len(ready)))
-    held = ready <= forms
-    assert held.any(axis=0).all()
-    assert not (ready < forms).any(axis=0).all()
-    assert all(held[node, block] for block, node in enumerate(runs))
-    choices = product(*(np.flatnonzero(column) for column in held.T))
-    assert sum(a != b for a, b in pairwise(runs)) == min(sum(a != b for a, b in pairwise(one)) for one in choices)
 
 
 def test_both_backends_agree_and_are_drawn():

@@ -45,6 +45,8 @@ NUMBERS = {
         FIVE, np.full(5, 0.1), RULES._replace(kept_bytes=bad), np.arange(5)
     ),
     "threshold of threshold_response": lambda bad: chains.threshold_response(0.3, 0.1, bad),
+    "step_s of loading_path": lambda bad: chains.loading_path(NEW, bad, 3),
+    "jobs of loading_path": lambda bad: chains.loading_path(NEW, 1.0, bad),
     "count of draw_jobs": lambda bad: chains.draw_jobs(Exponential(mean_s=1.0), Exponential(mean_s=1.0), bad, 1),
 }
 JOBS = chains.draw_jobs(Exponential(mean_s=2.0), Exponential(mean_s=1.0), 50, 1)
@@ -112,6 +114,8 @@ RANDOM = np.random.default_rng(0)
 PLACED = MADE.placement
 ROUTED = chains.petals(FIVE, np.full(5, 0.1), RULES, np.arange(5))
 CHANGING = chains.plan([-np.inf], [MADE], 1e9)
+ONE = chains.Fleet(memory_bytes=[30], communication_s=[1], compute_s=[1], layers=2, block_bytes=10, cache_bytes=1)
+NEW = chains.new_chains(ONE, [2], [np.array([[1, 2]])], [(0,)])
 CALLS = {
     "after_warm_up": (chains.dispatch_path(JOBS, SERVED),), "all_chains": (FIVE, PLACED),
     "allocate": (FIVE, PLACED), "best_groups": (FIVE, 1, 0.1), "block_of": (profiles.model("llama-2-7b"),),
@@ -119,7 +123,9 @@ CALLS = {
     "dispatch_path": (JOBS, SERVED), "fewest_chains": (FIVE, 1, 0.1), "fewest_job_servers": (MADE, 0.1),
     "fleet_of": ([GPU] * 5, 3, BLOCK, TIMES, np.ones(3)), "free_slots": (FIVE, PLACED),
     "greedy_job_servers": (MADE, 0.1), "jobs_of_requests": (ONE_REQUEST,),
-    "missing_blocks": (PLACED, PLACED), "petals": (FIVE, np.full(5, 0.1), RULES, np.arange(5)), "place": (FIVE, 1),
+    "loading_path": (NEW, 1.0, 3), "missing_blocks": (PLACED, PLACED),
+    "new_chains": (ONE, [2], [np.array([[1, 2]])], [(0,)]),
+    "petals": (FIVE, np.full(5, 0.1), RULES, np.arange(5)), "place": (FIVE, 1),
     "plan_windows": (chains.Windows(FIVE, [1]), [0.1], 1.0), "random_orders": (FIVE, 1, 0.1, 2, RANDOM),
     "reserve": (FIVE, 1), "round_trips": (SITES, 5, RANDOM), "routed_path": (JOBS, ROUTED),
     "servers_of": (profiles.cluster("server-chains-simulation"),),
@@ -127,7 +133,7 @@ CALLS = {
     "token_times": ([GPU], [0.1], BLOCK, chains.OVERHEADS), "tune": (FIVE, 0.1),
     "tune_each": (FIVE, [0.1]), "whole_models": (FIVE,),
     "with_work": (ROUTED, np.ones((5, 1)), np.ones((5, 1)), np.ones(1)),
-    "simulate_dispatch": (JOBS, SERVED), "simulate_routed": (JOBS, ROUTED),
+    "simulate_dispatch": (JOBS, SERVED), "simulate_loading": (NEW, 1.0, 3), "simulate_routed": (JOBS, ROUTED),
     "simulate_steps": (JOBS, SERVED, TIMES), "simulate_switching": (JOBS, CHANGING),
 }  # fmt: skip
 """Each function that takes a record, and arguments of a call."""

@@ -33,8 +33,9 @@ def pipelines_in_chains(outcome: Outcome, panel: str | None = None) -> Canvas:
                 made.add({**trace, **shown}, row=row)
         made.x(row, title="s since loading began").y(row, title="jobs", rangemode="tozero")
 
+    dotted = "; dotted: the link at which a first job is answered as soon either way" if len(even) else ""
     painters = {
-        "answer": ("Until a waiting job is answered", answer),
+        "answer": (f"Until a waiting job is answered{dotted}", answer),
         "done": ("Jobs done over time, on the chosen link", over_time),
     }
     return stack("Execution pipelines inside chains", painters, panel)

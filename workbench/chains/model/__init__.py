@@ -39,6 +39,7 @@ from workbench.chains.model.optimal import (
     greedy_job_servers,
 )
 from workbench.chains.model.paths import after_warm_up, dispatch_path
+from workbench.chains.model.pipelines import NewChain, NewChains, loading_path, loading_steps, new_chains
 from workbench.chains.model.routing import PetalsRules, Routed, bprr, petals, routed_path, with_work
 from workbench.chains.model.serving import Served, chains_of, chains_with
 from workbench.chains.model.sites import ORCHESTRATORS, Orchestrator, Sites, round_trips, sites_of
@@ -57,6 +58,8 @@ __all__ = [
     "Fleet",
     "InFractions",
     "JobList",
+    "NewChain",
+    "NewChains",
     "Orchestrator",
     "Overheads",
     "PetalsRules",
@@ -93,7 +96,10 @@ __all__ = [
     "greedy_job_servers",
     "in_fractions",
     "jobs_of_requests",
+    "loading_path",
+    "loading_steps",
     "missing_blocks",
+    "new_chains",
     "petals",
     "place",
     "plan",

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 
 import pytest
@@ -147,12 +148,40 @@ def test_a_function_that_never_ends_is_ended_with_what_it_started(tmp_path):
     assert time.monotonic() - began < 20
 
 
+def test_a_check_without_a_students_name_says_so(hand_in):
+    """Whatever the name is lost by; where an output of a run holds it, that is taken."""
+    lost = {
+        "none.ipynb": f'wb.exercise("{ACTIVE}").check(3)',
+        "empty.ipynb": check(3, student='" "'),
+        "asked.ipynb": "student = input()\n" + check(3),
+        "null.ipynb": f'one = wb.exercise(id="{ACTIVE}", student=None)\none.check(3)',
+    }
+    for name, cell in lost.items():
+        hand_in(name, "import workbench as wb", cell)
+    models, per_hour, seconds = active()
+    right = models * (1 - math.exp(-per_hour * seconds / 3600))
+    kept = {KEPT: {"exercise": ACTIVE, "student": "Ada", "given": right}}
+    hand_in("ran.ipynb", "student = input()", check("3"), outputs=[kept])
+    code, rows = grade(hand_in.folder)
+    assert code == 0
+    for name in lost:
+        row = rows[name, ACTIVE]
+        assert (row["mark"], row["student"], row["given"]) == ("missing", "", "3")
+        assert "no student is named" in row["remark"]
+        assert "nothing was given" in rows[name, "aegaeon/pace"]["remark"]
+    assert (rows["ran.ipynb", ACTIVE]["mark"], rows["ran.ipynb", ACTIVE]["student"]) == ("right", "Ada")
+
+
 BROKEN = {
     "cut.ipynb": ('{"cells": [{"cell_type": "code", "source": "wb.ex', "cannot be read as JSON"),
     "picture.ipynb": ("\x89PNG\r\n", "cannot be read as JSON"),
     "old.ipynb": ('{"worksheets": [], "nbformat": 3}', "no list of cells"),
     "list.ipynb": ("[1, 2]", "no list of cells"),
     "deep.ipynb": ("[" * 200_000, "cannot be read as JSON"),
+    "other.ipynb": (
+        json.dumps({"cells": [{"cell_type": "code", "source": 'wb.exercise("aegaeon/pac", "Ada").check(3)'}]}),
+        "holds no check of an exercise that there is (it checks 'aegaeon/pac')",
+    ),
     "lecture.ipynb": ('{"cells": []}', "holds no check of an exercise"),
 }
 
@@ -173,7 +202,7 @@ def test_each_broken_file_gets_one_sentence_and_the_others_their_marks(hand_in, 
     assert "code cell 2 is no Python" in rows["no-python.ipynb", ""]["remark"]
     assert rows["half.ipynb", ACTIVE]["mark"] == "wrong"
     assert "cell 2 is no Python" in rows["half.ipynb", "aegaeon/pace"]["remark"]
-    assert "7 notebooks could not be graded" in said[-1]
+    assert "8 notebooks could not be graded" in said[-1]
 
 
 def test_what_no_table_could_hold_spoils_nobodys_marks(hand_in):

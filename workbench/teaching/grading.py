@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.errors import InputError, UserError
+from workbench.records import shown
 from workbench.teaching.calling import call_apart
 from workbench.teaching.judging import Judged, cases_of, judge_calls, judge_value
 from workbench.teaching.reading import PLACEHOLDER, Answers, Given, read_answers
@@ -71,9 +72,10 @@ def _rows(name: str, path: Path) -> list[dict[str, str]]:
     known = {id: given for id, given in answers.given.items() if id in TASKS}
     if not known:
         where = f" and its code cell {answers.broken[0]} is no Python" if answers.broken else ""
-        raise InputError(f"holds no check of an exercise{where}", "put the exercise cells back", file=path)
+        what = "" if not answers.given else f" that there is (it checks {shown(next(iter(answers.given)))})"
+        raise InputError(f"holds no check of an exercise{what}{where}", "put the exercise cells back", file=path)
     papers = {id.split("/")[0] for id in known}
-    student = next(iter(known.values())).student
+    student = next((given.student for given in known.values() if given.student.strip()), "")
     return [
         _graded(name, student, task, known.get(id), answers) for id, task in TASKS.items() if id.split("/")[0] in papers
     ]
@@ -86,6 +88,9 @@ def _graded(name: str, student: str, task: Task, given: Given | None, answers: A
             why = "what was given is no plain number or function, and no output of a run is saved beside it"
         cells = f"; cell {answers.broken[0]} is no Python" if answers.broken else ""
         return _row(name, given.student if given else student, task.id, "missing", "", f"{why}{cells}")
+    if not given.student.strip():
+        why = "no student is named, so the numbers are nobody's; put the name itself behind student="
+        return _row(name, student, task.id, "missing", _text(given), why)
     if " ".join(given.student.split()).casefold() == PLACEHOLDER:
         why = f"the student is still {PLACEHOLDER!r}, so the numbers are nobody's"
         return _row(name, given.student, task.id, "missing", _text(given), why)

@@ -23,7 +23,7 @@ class Given(NamedTuple):
     """What a notebook gives for one exercise.
 
     Attributes:
-        student: whose numbers it was asked for.
+        student: whose numbers it was asked for; "" where none is named, or by what only a run would tell.
         value: the number; None where none was given.
         function: name of the function that was given instead, "" for none.
         how: "read" from the text, "kept" beside an output of an earlier run, "unread" where it is neither; "" where
@@ -79,7 +79,7 @@ def read_answers(path: Path) -> Answers:
                 given[id] = _given(student, inside, known, functions)
             _remember(statement, exercises, known)
     for id, kept in _kept(cells).items():
-        if id not in given or given[id].how in ("", "unread"):
+        if id not in given or given[id].how in ("", "unread") or not given[id].student:
             given[id] = kept
     return Answers(given, _source(trees, known, lambdas), tuple(broken))
 
@@ -121,7 +121,7 @@ def _checks(
 
 
 def _exercise(node: ast.expr, known: dict[str, Any]) -> tuple[str, str] | None:
-    """The exercise and the student of a call of `wb.exercise`; None for anything else."""
+    """The exercise of a call of `wb.exercise`, and the student, "" where none can be read; None for anything else."""
     if not isinstance(node, ast.Call):
         return None
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -129,11 +129,14 @@ def _exercise(node: ast.expr, known: dict[str, Any]) -> tuple[str, str] | None:
         return None
     words = {item.arg: item.value for item in node.keywords}
     parts = [*node.args, *([words["id"]] if "id" in words else []), *([words["student"]] if "student" in words else [])]
-    try:
-        id, student = (value_of(part, known) for part in parts)
-    except (NotPlain, ValueError):
-        return None
-    return (id, str(student)) if isinstance(id, str) else None
+    read = []
+    for part in parts:
+        try:
+            read.append(value_of(part, known))
+        except NotPlain:
+            read.append(None)
+    id, student, *_ = *read, None, None
+    return (id, "" if student is None else str(student)) if isinstance(id, str) else None
 
 
 def _remember(statement: ast.stmt, exercises: dict[str, tuple[str, str]], known: dict[str, Any]) -> None:

@@ -1,12 +1,14 @@
 """The artifact's planner by hand, and when help is declined."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.errors import UserError
 from workbench.scaling.model.live_pair import LivePair, share_batches
-from workbench.scaling.policy.role_counts import RoleLoad, RoleRates, role_changes, worth_helping
+from workbench.scaling.policy.role_counts import RoleLoad, RoleRates, role_changes
+from workbench.serving.policy import worth_helping
 
 RATES = RoleRates(prefill_tokens_per_s=10_000, migrated_tokens_per_s=100_000, blocks=1000)
 
@@ -48,12 +50,12 @@ def test_bounds():
 
 
 def test_a_ready_layer_is_not_yet_a_reason():
-    assert worth_helping(6, 1, 32, 0.004, 0.0013)
-    assert not worth_helping(6, 1, 32, 0.004, 0.013)  # a slow link
-    assert not worth_helping(1, 16, 32, 0.004, 0.0)  # a short queue
-    assert not worth_helping(6, 0, 32, 0.004, 0.0)  # no layer
-    assert not worth_helping(6, 8, 32, 0.004, 0.001, left_s=0.01)  # the load is complete before it helps
-    assert worth_helping(6, 8, 32, 0.004, 0.001, left_s=1.0)
+    assert worth_helping(6, 1, 32, 0.004, 0.0013, np.inf)
+    assert not worth_helping(6, 1, 32, 0.004, 0.013, np.inf)  # a slow link
+    assert not worth_helping(1, 16, 32, 0.004, 0.0, np.inf)  # a short queue
+    assert not worth_helping(6, 0, 32, 0.004, 0.0, np.inf)  # no layer
+    assert not worth_helping(6, 8, 32, 0.004, 0.001, 0.01)  # the load is complete before it helps
+    assert worth_helping(6, 8, 32, 0.004, 0.001, 1.0)
 
 
 @given(
@@ -61,7 +63,7 @@ def test_a_ready_layer_is_not_yet_a_reason():
 )
 def test_help_that_is_declined_for_its_hand_over_would_hurt(batches, layers, load_s, hand_s, schedule):
     """Where even half of the layers take no longer than a hand-over, the queue is done no sooner with help."""
-    if worth_helping(batches, layers // 2, layers, 1.0, hand_s):
+    if worth_helping(batches, layers // 2, layers, 1.0, hand_s, np.inf):
         return
     pair = {"layers": layers, "load_s": load_s, "arrival_s": (0.0,) * batches}
     capped = tuple([layers // 2] * batches)

@@ -12,13 +12,12 @@ from sent_weights_cases import with_live
 from serving_cases import asked
 
 from workbench.errors import InputError
-from workbench.scaling.policy import role_counts
 from workbench.serving import Weights
 from workbench.serving.model.checking import checked
 from workbench.serving.model.lowered import DONE
 from workbench.serving.model.scaled import EMPTY, UP
 from workbench.serving.model.scaling_tables import scaleouts
-from workbench.serving.policy import helped_s, ready_layers, worth_helping
+from workbench.serving.policy import helped_s, ready_layers
 from workbench.serving.policy.scalers import CHAINS, NONE
 from workbench.serving.simulated.run import simulate
 
@@ -139,12 +138,6 @@ def test_a_helper_that_fails_changes_nothing_and_a_step_that_is_lost_was_not_hel
 def test_weights_that_cannot_be_live(path, sentence):
     with pytest.raises(InputError, match=sentence):
         Weights(path=path, bytes=1.0, dram_bytes_per_s=1.0, live=True)
-
-
-@given(st.integers(1, 9), st.integers(0, 32), st.integers(1, 32), st.floats(0, 1), st.floats(0, 5), st.floats(0, 5))
-def test_worth_is_told_as_in_records(waiting, ready, layers, layer_s, hand_s, left_s):
-    wanted = role_counts.worth_helping(waiting, ready, layers, layer_s, hand_s, left_s)
-    assert worth_helping(waiting, ready, layers, layer_s, hand_s, left_s) == wanted
 
 
 @given(st.integers(1, 80), st.floats(0, 1))

@@ -1,1 +1,4 @@
-"""Numba kernels of scaling with half-loaded instances: arrays in, arrays filled, each with a slow twin."""
+"""Numba kernels of scaling with half-loaded instances: arrays in, arrays filled.
+
+Formulas have a slow twin beside them; the twins of `live_pair` and `staged` are the SimPy processes of `simulated`.
+"""

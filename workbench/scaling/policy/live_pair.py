@@ -58,7 +58,7 @@ def next_on_source(schedule, executed, most, taken, arrived, busy, current, unto
     Parameters:
         schedule, executed, most, taken, arrived: as for `next_on_target`.
         busy: the batch of which the target executes a layer, -1 for none.
-        current: the batch that the target executed last, -1 for none.
+        current: the batch that the target executes or goes on with, -1 for none; best effort leaves it there.
         untouched: whether it may take a batch that the target has not begun, when there is no other.
     """
     spare = -1

@@ -88,30 +88,3 @@ def role_changes(
 def _change(count: int, low: int, high: int, least: int, most: int) -> int:
     change = (low + high + 1) // 2 - count if count < low else -1 if count > high else 0
     return min(max(count + change, least), most) - count
-
-
-def worth_helping(
-    waiting: int, ready_layers: int, layers: int, layer_s: float, hand_s: float, left_s: float | None = None
-) -> bool:
-    """Should a new instance that has some layers run the first of them for an overloaded one?
-
-    A ready layer is not yet a reason: handing an activation over costs the old instance `hand_s` a batch, and a batch
-    that nobody waits behind gains nothing. It pays where several batches wait, where the layers that it is spared take
-    longer than the hand-over, and where the load is not complete before that much is gained.
-
-    Parameters:
-        waiting: batches at the old instance, the one that it runs included.
-        ready_layers, layers: on the new instance, and of the model.
-        layer_s: seconds of one layer of a batch.
-        hand_s: seconds of handing over one activation.
-        left_s: seconds until the load is complete, after which both are ordinary instances; None if not known.
-
-    Source: notes on BlitzScale, §2.4 (throughput, pairing rule); the paper leaves the comparison open.
-
-    >>> worth_helping(6, 1, 32, 0.004, hand_s=0.0013), worth_helping(6, 1, 32, 0.004, hand_s=0.013)
-    (True, False)
-    """
-    spared_s = min(ready_layers, layers // 2) * layer_s
-    if waiting < 2 or spared_s <= hand_s:
-        return False
-    return left_s is None or left_s > (spared_s - hand_s)

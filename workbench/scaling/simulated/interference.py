@@ -7,10 +7,10 @@ import numpy as np
 
 from workbench.queueing.simulated.clock import Clock
 from workbench.scaling.model.interference import SharedLink
-from workbench.scaling.model.link_race import Raced
+from workbench.scaling.model.link_race import DECODE_IN, DECODE_OUT, PREFILL_OUT, TARGET_IN, Raced
 from workbench.transfer.simulated.fabric import Fabric
 
-PREFILL_OUT, DECODE_IN, DECODE_OUT, TARGET_IN = range(4)
+PORTS = ("prefill out", "decode in", "decode out", "target in")
 _ARRIVES = 2
 
 
@@ -36,8 +36,7 @@ def simulate(link: SharedLink, rng: np.random.Generator, quiet_s: float) -> Shar
         quiet_s: seconds before the load and after it.
     """
     clock = Clock()
-    ports = ("prefill out", "decode in", "decode out", "target in")
-    fabric = Fabric(clock, [link.bytes_per_s] * 4, ports)
+    fabric = Fabric(clock, [link.bytes_per_s] * len(PORTS), PORTS)
     flows, over = [], clock.event()
 
     def load():
@@ -73,7 +72,7 @@ def simulate(link: SharedLink, rng: np.random.Generator, quiet_s: float) -> Shar
 def simulate_race(link: SharedLink, kv_at_s: Sequence[float]) -> Raced:
     """A load beside KV transfers that begin at given instants; see `workbench.scaling.model.link_race.race_times`."""
     clock = Clock()
-    fabric = Fabric(clock, [link.bytes_per_s] * 4, ("prefill out", "decode in", "decode out", "target in"))
+    fabric = Fabric(clock, [link.bytes_per_s] * len(PORTS), PORTS)
     out = PREFILL_OUT if link.same_direction else DECODE_OUT
     begin_s = np.array([0.0, *kv_at_s])
     taken_s = np.zeros(begin_s.size)

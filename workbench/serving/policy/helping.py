@@ -38,7 +38,10 @@ def worth_helping(waiting, ready, layers, layer_s, hand_s, left_s):
         hand_s: seconds of handing over the activation of one.
         left_s: seconds until the load is complete, as it goes now.
 
-    Source: notes on BlitzScale, §2.4; `workbench.scaling.policy.role_counts.worth_helping` says the same in records.
+    A ready layer is not yet a reason: handing an activation over costs the old instance `hand_s` a batch, and a batch
+    that nobody waits behind gains nothing.
+
+    Source: notes on BlitzScale, §2.4 (throughput, pairing rule); the paper leaves the comparison open.
     """
     spared_s = min(ready, layers // 2) * layer_s
     return waiting >= 2 and spared_s > hand_s and left_s > spared_s - hand_s

@@ -1,9 +1,12 @@
 """Numbers of the transfer experiments against the papers, the artifact's records and exact step counts."""
 
+import numpy as np
 import polars as pl
 import pytest
 
 import workbench as wb
+from workbench.catalogue.theory.link_validation import predicted_s
+from workbench.transfer.model import Hockney, ring_all_gather_s, send_receive_s
 
 
 def headline(result, series, x=""):
@@ -204,6 +207,13 @@ def test_links_measured_by_others_obey_alpha_and_beta(shared_data):
     across = fits.filter(pl.col("link") == "H100 send/receive across hosts").row(0, named=True)
     assert across["bytes_per_s"] == pytest.approx(33.8e9, rel=0.1)  # slope given in the data's notes
     assert across["small_alpha_s"] == pytest.approx(17e-6, rel=0.5)
+
+
+@pytest.mark.parametrize("ring", [1, 2, 8])
+def test_times_of_many_sizes_are_those_of_the_collectives_one_by_one(ring):
+    cost, sizes = Hockney(alpha_s=7e-6, bytes_per_s=23e9), np.geomspace(3, 3e9, 50)
+    each = [ring_all_gather_s(s, ring, cost) if ring > 1 else send_receive_s(s, cost) for s in sizes.tolist()]
+    assert predicted_s(cost, ring, sizes).tolist() == each
 
 
 def test_without_measurements_the_recorded_fits_are_shown(monkeypatch):

@@ -10,6 +10,7 @@ import workbench as wb
 from workbench.chains import (
     all_chains,
     block_of,
+    bounds,
     compose,
     fewest_chains,
     fewest_job_servers,
@@ -255,9 +256,16 @@ def test_drawn_round_trips_have_the_stated_statistics():
     assert np.median(pairs) * 1e3 == pytest.approx(24.1, rel=0.07)
 
 
-def test_chains_that_are_formed_once_for_several_rates_are_those_formed_anew():
-    rates = [0.05, 0.2, 1.0, 1.6]
-    for rate, found in zip(rates, tune_each(drawn(3), rates), strict=True):
-        alone = tune(drawn(3), rate)
-        assert found.best == alone.best
-        assert found.table.equals(alone.table)
+def test_what_is_computed_once_for_several_rates_is_what_place_compose_and_bounds_say_of_each():
+    fleet, rates = drawn(3), [0.05, 0.2, 1.0, 1.6]
+    for rate, found in zip(rates, tune_each(fleet, rates), strict=True):
+        assert found.best == tune(fleet, rate).best
+        for c, groups, _, chains, slots, total, lower, upper in found.table.rows():
+            made, counted = compose(fleet, c), place(fleet, c, rate / 0.7)
+            assert groups == (counted.groups if counted.enough else None)
+            assert (chains, slots, total) == (len(made.chains), made.job_servers, made.rate_per_s)
+            if rate < total:
+                told = bounds(made.rates_per_s, made.capacities, rate)
+                assert (lower, upper) == (told.response_lower_s, told.response_upper_s)
+            else:
+                assert lower is upper is None

@@ -14,7 +14,7 @@ from workbench.catalogue.parameters import Par
 from workbench.catalogue.spec import Keep, experiment
 from workbench.errors import InputError
 from workbench.results import Reading, Verdict, read_against
-from workbench.transfer.model import Hockney, fit_hockney, ring_all_gather_s, send_receive_s
+from workbench.transfer.model import Hockney, fit_hockney
 
 LIMIT = 0.15
 STEP_BACK = 0.1
@@ -148,19 +148,23 @@ def _fit(data: LinkData, switch_bytes: float) -> Fit:
 
 
 def _hockney(data: LinkData, chosen: np.ndarray) -> Hockney:
-    """A message of S bytes is (p - 1) messages of S/p in a ring, and one of S between two."""
-    count, size = np.ones(int(chosen.sum())), data.message_bytes[chosen]
-    if data.ring > 1:
-        count, size = count * (data.ring - 1), size / data.ring
-    return fit_hockney(count, size, data.seconds[chosen], relative=True)
+    count, size = _messages(data.ring, data.message_bytes[chosen])
+    return fit_hockney(np.full(size.size, count), size, data.seconds[chosen], relative=True)
+
+
+def _messages(ring: int, sizes: np.ndarray) -> tuple[int, np.ndarray]:
+    """How many messages follow each other, and their bytes: (p - 1) of S/p in a ring, one of S between two."""
+    return (ring - 1, sizes / ring) if ring > 1 else (1, sizes)
 
 
 def _predict(fit: Fit, data: LinkData, sizes: np.ndarray, switch_bytes: float) -> np.ndarray:
-    seconds = []
-    for size in sizes.tolist():
-        cost = fit.small if size < switch_bytes else fit.large
-        seconds.append(ring_all_gather_s(size, data.ring, cost) if data.ring > 1 else send_receive_s(size, cost))
-    return np.array(seconds)
+    return np.where(sizes < switch_bytes, *(predicted_s(cost, data.ring, sizes) for cost in (fit.small, fit.large)))
+
+
+def predicted_s(cost: Hockney, ring: int, sizes: np.ndarray) -> np.ndarray:
+    """`send_receive_s` of many sizes at once where the ring is of 1, `ring_all_gather_s` where it is of more."""
+    count, size = _messages(ring, sizes)
+    return count * (cost.alpha_s + size / cost.bytes_per_s)
 
 
 def _steps_back(data: LinkData, switch_bytes: float) -> dict[str, Any]:

@@ -62,16 +62,25 @@ def bounds(rates_per_s, slots, arrival_rate_per_s: float) -> Bounds:
 
 def both_means(arrival_rate_per_s: float, rates_per_s: np.ndarray, slots: np.ndarray) -> tuple[float, float]:
     """The lower and the upper mean number inside, of chains in order of falling rate that are known to be stable."""
+    return means_leaving(arrival_rate_per_s, *leaving(rates_per_s, slots))
+
+
+def leaving(rates_per_s: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rates of leaving with 1 to C inside, float64[C] each: in the fastest slots, and in the slowest."""
     unit = np.repeat(rates_per_s, slots)
-    return _mean_inside(arrival_rate_per_s, unit), _mean_inside(arrival_rate_per_s, unit[::-1])
+    return np.cumsum(unit), np.cumsum(unit[::-1])
 
 
-def _mean_inside(arrival_rate_per_s: float, unit_rates_per_s: np.ndarray) -> float:
-    """Mean of a birth-death chain that leaves at the sum of the first n unit rates with n inside."""
-    leave = np.cumsum(unit_rates_per_s)
-    probability = np.empty(leave.size + 1)
-    level_probabilities(arrival_rate_per_s, leave, True, probability)
-    beyond = probability[-1] * arrival_rate_per_s / (leave[-1] - arrival_rate_per_s)
+def means_leaving(arrival_rate_per_s: float, fastest: np.ndarray, slowest: np.ndarray) -> tuple[float, float]:
+    """`both_means` of rates as `leaving` gives them."""
+    return _mean_inside(arrival_rate_per_s, fastest), _mean_inside(arrival_rate_per_s, slowest)
+
+
+def _mean_inside(arrival_rate_per_s: float, leave_per_s: np.ndarray) -> float:
+    """Mean of a birth-death chain, given the rate of leaving with 1 to C inside."""
+    probability = np.empty(leave_per_s.size + 1)
+    level_probabilities(arrival_rate_per_s, leave_per_s, True, probability)
+    beyond = probability[-1] * arrival_rate_per_s / (leave_per_s[-1] - arrival_rate_per_s)
     return float((np.arange(float(probability.size)) * probability).sum() + beyond)
 
 

@@ -138,10 +138,14 @@ def place(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Placemen
     """
     all_servers = isinstance(needed_per_s, Real) and needed_per_s == np.inf
     needed = np.inf if all_servers else not_negative(needed_per_s, "needed_per_s")
-    blocks = reserve(fleet, reserved)
-    first, group = np.empty_like(blocks), np.empty_like(blocks)
-    groups, rate = gbp_cr(blocks, fleet.communication_s, fleet.compute_s, fleet.layers, needed / reserved, first, group)
-    enough = groups > 0 and (all_servers or rate >= needed / reserved)
+    return placed(fleet, reserve(fleet, reserved), reserved, needed)
+
+
+def placed(fleet: Fleet, blocks: np.ndarray, reserved: int, needed_per_s: float) -> Placement:
+    """`place`, given the blocks that `reserve` gave for this c, and a rate that was checked."""
+    first, group, needed = np.empty_like(blocks), np.empty_like(blocks), needed_per_s / reserved
+    groups, rate = gbp_cr(blocks, fleet.communication_s, fleet.compute_s, fleet.layers, needed, first, group)
+    enough = groups > 0 and (needed == np.inf or rate >= needed)
     return Placement(first, np.where(first < 0, 0, blocks), group, groups, rate, enough)
 
 

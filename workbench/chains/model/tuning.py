@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from workbench.chains.model.bounds import both_means
-from workbench.chains.model.composing import Composition, compose, needed_rate, place
+from workbench.chains.model.bounds import leaving, means_leaving
+from workbench.chains.model.composing import allocate, needed_rate, placed, reserve
 from workbench.chains.model.fleet import Fleet
 from workbench.errors import InputError, UserError
 from workbench.queueing.checking import MOST_SERVERS, positive
@@ -15,6 +15,11 @@ from workbench.records import shown, takes_records, whole
 
 RULES = {"surrogate": "surrogate_s", "lower bound": "lower_s", "upper bound": "upper_s"}
 """What c can be chosen by, and the column that holds it."""
+
+COLUMNS = {
+    "reserved": pl.Int64, "groups": pl.Int64, "surrogate_s": pl.Float64, "chains": pl.Int64, "job_servers": pl.Int64,
+    "rate_per_s": pl.Float64, "lower_s": pl.Float64, "upper_s": pl.Float64,
+}  # fmt: skip
 
 MOST_RESERVED = 20_000
 """Values of c that are still tried one by one."""
@@ -54,72 +59,74 @@ def tune(
     Raises:
         UserError: no c hosts the model, or more values of c or jobs at once than can be computed.
     """
-    return _tuned(fleet, arrival_rate_per_s, most_load, reserved, every_server, {})
+    return _tuned(fleet, [arrival_rate_per_s], most_load, reserved, every_server)[0]
 
 
 @takes_records
 def tune_each(fleet: Fleet, arrival_rates_per_s: Iterable[float], most_load: float = 0.7) -> list[Tuning]:
     """`tune` at several rates; chains of all servers are formed once for each c. Errors: as `tune`."""
-    formed: dict[int, _Formed] = {}
-    return [_tuned(fleet, rate, most_load, None, True, formed) for rate in arrival_rates_per_s]
+    return _tuned(fleet, arrival_rates_per_s, most_load, None, True)
 
 
 class _Formed(NamedTuple):
-    """Chains for one c, and of each chain (float64[K], int64[K]) the rate of a slot and the slots."""
+    """Chains for one c: how many, their slots and rate, and rates of leaving as `bounds.leaving` gives them."""
 
-    made: Composition
-    rates_per_s: np.ndarray
-    slots: np.ndarray
+    chains: int
+    job_servers: int
     rate_per_s: float
+    fastest: np.ndarray
+    slowest: np.ndarray
 
 
-def _tuned(fleet, arrival_rate_per_s, most_load, reserved, every_server: bool, formed: dict) -> Tuning:
-    """As `tune`; chains of all servers are taken from `formed`, or entered there."""
-    rate, target = positive(arrival_rate_per_s, "arrival_rate_per_s"), needed_rate(arrival_rate_per_s, most_load)
-    if reserved is None:
-        if fleet.most_reserved > MOST_RESERVED:
-            raise UserError(
-                f"Up to {fleet.most_reserved:,} jobs fit beside a block, more than can be tried one by one; "
-                "give the values of `reserved` to try."
-            )
-        reserved = range(1, fleet.most_reserved + 1)
-    rows, beyond = [], np.inf
-    for c in to_try(reserved):
+def _tuned(fleet, arrival_rates_per_s, most_load, reserved, every_server: bool) -> list[Tuning]:
+    """As `tune`, one for each rate; what does not depend on the rate is computed once for each c."""
+    rates = [(positive(r, "arrival_rate_per_s"), needed_rate(r, most_load)) for r in arrival_rates_per_s]
+    if reserved is None and fleet.most_reserved > MOST_RESERVED:
+        raise UserError(
+            f"Up to {fleet.most_reserved:,} jobs fit beside a block, more than can be tried one by one; "
+            "give the values of `reserved` to try."
+        )
+    rows: list[list[tuple]] = [[] for _ in rates]
+    beyond = np.inf
+    for c in range(1, fleet.most_reserved + 1) if reserved is None else to_try(reserved):
         if c >= beyond:
             continue
-        counted = place(fleet, c, target)
-        if not counted.groups:
+        blocks, one = reserve(fleet, c), None
+        if blocks.sum() < fleet.layers:
             beyond = c  # more reserved jobs leave room for no more blocks
             continue
-        if c not in formed or not every_server:
-            formed[c] = _form(fleet, c, np.inf if every_server else target)
-        one, lower, upper = formed[c], None, None
-        if rate < one.rate_per_s:
-            lower, upper = (inside / rate for inside in both_means(rate, one.rates_per_s, one.slots))
-        groups = counted.groups if counted.enough else None
-        surrogate = None if groups is None else c * groups / rate
-        chains, jobs = len(one.made.chains), one.made.job_servers
-        rows.append((c, groups, surrogate, chains, jobs, one.rate_per_s, lower, upper))
-    names = ("reserved", "groups", "surrogate_s", "chains", "job_servers", "rate_per_s", "lower_s", "upper_s")
-    kinds = (pl.Int64, pl.Int64, pl.Float64, pl.Int64, pl.Int64, pl.Float64, pl.Float64, pl.Float64)
-    table = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
-    if not len(table):
-        raise UserError(
-            f"These {fleet.servers} servers cannot host all {fleet.layers} blocks beside the cache of one job; "
-            "add memory or servers."
-        )
-    return Tuning(table, {rule: _least(table, column) for rule, column in RULES.items()})
+        for (rate, target), found in zip(rates, rows, strict=True):
+            counted = placed(fleet, blocks, c, target)
+            if one is None or not every_server:
+                one = _form(fleet, blocks, c, np.inf if every_server else target)
+            lower = upper = None
+            if rate < one.rate_per_s:
+                lower, upper = (inside / rate for inside in means_leaving(rate, one.fastest, one.slowest))
+            groups = counted.groups if counted.enough else None
+            surrogate = None if groups is None else c * groups / rate
+            found.append((c, groups, surrogate, one.chains, one.job_servers, one.rate_per_s, lower, upper))
+    return [_told(fleet, found) for found in rows]
 
 
-def _form(fleet: Fleet, c: int, needed_per_s: float) -> _Formed:
-    made = compose(fleet, c, needed_per_s)
-    slots = made.capacities
-    if (jobs := int(slots.sum())) > MOST_SERVERS:
+def _form(fleet: Fleet, blocks: np.ndarray, c: int, needed_per_s: float) -> _Formed:
+    made = allocate(fleet, placed(fleet, blocks, c, needed_per_s), c)
+    if (jobs := made.job_servers) > MOST_SERVERS:
         raise UserError(
             f"With c = {c} the chains hold {jobs:,} jobs at once, more than the bounds are computed "
             f"for ({MOST_SERVERS:,}); take less memory, or a larger cache of a job."
         )
-    return _Formed(made, made.rates_per_s, slots, made.rate_per_s)
+    return _Formed(len(made.chains), jobs, made.rate_per_s, *leaving(made.rates_per_s, made.capacities))
+
+
+def _told(fleet: Fleet, rows: list[tuple]) -> Tuning:
+    if not rows:
+        raise UserError(
+            f"These {fleet.servers} servers cannot host all {fleet.layers} blocks beside the cache of one job; "
+            "add memory or servers."
+        )
+    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    best = {rule: _least(columns[name], columns["reserved"]) for rule, name in RULES.items()}
+    return Tuning(pl.DataFrame(columns, schema=COLUMNS), best)
 
 
 def to_try(reserved: Iterable[int]) -> list[int]:
@@ -132,6 +139,6 @@ def to_try(reserved: Iterable[int]) -> list[int]:
     return values
 
 
-def _least(table: pl.DataFrame, column: str) -> int | None:
-    known = [(value, c) for value, c in zip(table[column], table["reserved"], strict=True) if value is not None]
+def _least(values: Iterable[float | None], reserved: Iterable[int]) -> int | None:
+    known = [(value, c) for value, c in zip(values, reserved, strict=True) if value is not None]
     return min(known)[1] if known else None

@@ -155,6 +155,18 @@ def test_capacity_and_plan_answer(capsys, trace):
     assert "(1 for prompts and 1 that decode, 2 accelerators" in out
 
 
+def test_a_plan_outlives_the_host_that_fails(capsys, trace):
+    """One instance would do, and two do while the first host is gone only if the ninth is there too: on another."""
+    arguments = ["--trace", trace, "--cluster", "dgx-h100", "--model", "llama-3-8b", *PROMISE, "--tp", 1]
+    code, out, _ = run(capsys, "plan", *arguments)
+    assert (code, "fixed for default takes 1 instance of TP 1 " in out) == (0, True)
+    code, out, _ = run(capsys, "plan", *arguments, "--fail", "host:0@5")
+    assert (code, "fixed for default takes 9 instances of TP 1 " in out) == (0, True)
+    assert "; failures binds" in out
+    code, out, _ = run(capsys, "plan", *arguments, "--fail", "host:1@5", "--fail", "instance:3@5-9")
+    assert (code, "fixed for default takes 1 instance of TP 1 " in out) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -185,6 +197,14 @@ def test_capacity_and_plan_answer(capsys, trace):
         (["capacity", "fixed", *COMMON], "A promise is needed"),
         (["capacity", "fixed", *COMMON, *PROMISE, "--attainment", 1.5], "field 'attainment': is 1.5"),
         (["plan", *COMMON, *PROMISE, "--system", "aegaeon"], "System 'aegaeon' is a pool of models"),
+        (["plan", *COMMON, *PROMISE, "--fail", "instance:0@5"], "--fail instance:0@5 counts instances of one size"),
+        (["plan", *COMMON, *PROMISE, "--tp", "1", "--fail", "host:2@5"], "--fail host:2@5 names host 2, but dgx-h100"),
+        (["plan", *COMMON, *PROMISE, "--tp", "1", "--fail", "instance:16@5"], "--fail: names instance 16, but there"),
+        (["plan", *COMMON, *PROMISE, "--update", "5"], "--update: updates need a pool"),
+        (
+            ["plan", *COMMON[:2], "--cluster", "aegaeon-a10", "--model", "llama-3-70b", *PROMISE],
+            "GB of weights / TP 4 = 35.28 GB each, but",
+        ),
         (["plan", "--trace", "no.csv", *COMMON[2:], *PROMISE], "no.csv"),
         (
             ["plan", *COMMON, *PROMISE, "--system", "blitzscale", "--instances", "9:9", "--tp", 1],

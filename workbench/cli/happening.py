@@ -63,6 +63,19 @@ def happening(
     return {"failures": failures, "link_failures": link_failures, "updates": updates}
 
 
+def of_any_size(options: argparse.Namespace, cluster: "Cluster") -> dict[str, list]:
+    """What happens whatever the size of a deployment, up to the whole cluster: what is not there does not fail.
+
+    Raises:
+        UserError: as of `happening`, and instances by number where their size is not said.
+    """
+    counted = next((text for text in options.fail if not text.strip().startswith("memory")), None)
+    if counted is not None and options.tp is None:
+        raise UserError(f"--fail {counted} counts instances of one size, and plan tries all; give --tp too.")
+    tp = options.tp or 1
+    return happening(options, cluster, tp, lambda: sum(of.hosts * (of.accelerators // tp) for of in cluster.groups))
+
+
 def _failure(
     text: str, cluster: "Cluster", tp: int, instances: Callable[[], int]
 ) -> "list[Failure] | list[LinkFailure]":

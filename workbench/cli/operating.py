@@ -38,6 +38,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     plan = commands.add_parser("plan", help="the smallest deployment that keeps a promise, and what binds")
     plan.add_argument("--system", action="append", metavar="SYSTEM", help="which to plan (default fixed)")
     _common(plan, promised=True)
+    happening.add(plan)
     plan.set_defaults(run=_plan)
 
 
@@ -143,7 +144,7 @@ def _system(options: argparse.Namespace, name: str):
     return operating.system(name, **changes) if changes else name
 
 
-MAY_BE_NONE = ("limit", "cache_bytes", "chains", "promise_s")
+MAY_BE_NONE = ("limit", "batch_tokens", "cache_bytes", "chains", "promise_s")
 """Choices of a system that may be none."""
 
 
@@ -245,10 +246,12 @@ def _plan(options: argparse.Namespace) -> None:
     tps = TPS if options.tp is None else (options.tp,)
     systems = [_system(options, name) for name in options.system or ["fixed"]]
     apart = any(map(_keeps_apart, systems))
-    with progress() as tell:
+    asked = _asked(options)
+    asked |= happening.of_any_size(options, asked["cluster"])
+    with progress() as tell, happening.named(options):
         found = operating.plan(
             systems=systems, progress=tell, deployments=[_deployment(options, tp, apart=apart) for tp in tps],
-            attainment=options.attainment, **_asked(options),
+            attainment=options.attainment, **asked,
         )  # fmt: skip
     print(found.sentence + "\n")
     show(found.table, "Smallest deployments")

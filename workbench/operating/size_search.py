@@ -138,19 +138,21 @@ class Search:
         """
         tried = [Deployment(tp=tp) for tp in TPS] if deployments is None else list(deployments)
         found, refusals = [], []
+        on_a_host = max(group.accelerators for group in self.cluster.groups)
         for deployment in tried:
             try:
                 sizes = self._sizes(deployment)
                 bound = bound_of(self._resolve(deployment, sizes[-1]), self.slo, self.share)
             except UserError as error:
-                refusals.append(error)
+                refusals.append((deployment.tp <= on_a_host, error))
                 continue
             if bound.share < self.share:
                 self.hopeless[deployment.tp] = bound
             else:
                 found.append((deployment, sizes))
         if not (found or self.hopeless):
-            raise refusals[-1] if deployments else refusals[0]
+            told = [error for fits, error in refusals if fits] or [error for _, error in refusals]
+            raise told[-1] if deployments else told[0]
         return found
 
     def _sizes(self, deployment: Deployment) -> list[Any]:

@@ -285,3 +285,22 @@ def test_hostile_requests_are_served_or_rejected(system, backend):
     assert empty.scaleouts.is_empty()
     turned_away = served("ideal", (0.0, 5000, 9), (1.0, 6000, 9), backend=backend)
     assert " served 0 of 2 requests without any instance of TP 1 and rejected 2 that fit none." in turned_away.sentence
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("system", "until_s", "said"),
+    [
+        ("allcache", 0.0, "served 0 of the 1 of 4 requests that had come when the clock stopped after 0 s"),
+        ("ideal", 0.0, "served 0 of the 1 of 4 requests that had come when the clock stopped after 0 s"),
+        ("allcache", 4.0, "served 1 of the 2 of 4 requests that had come when the clock stopped after 4 s by up to"),
+        ("allcache", 9.0, "served 3 of 4 requests when the clock stopped after 9 s by up to"),
+        ("allcache", 1e6, "served 4 of 4 requests by up to"),
+        ("fixed", 0.0, "served 0 of the 1 of 4 requests that had come when the clock stopped after 0 s by 4 instances"),
+    ],
+)
+def test_a_clock_that_stops_early_is_told(system, until_s, said, backend):
+    """Requests at 0, 4, 5 and 9 s; in no time nobody can say how many instances there were."""
+    run = served(system, (0.0, 8, 1), (4.0, 8, 1), (5.0, 8, 1), (9.0, 8, 50), until_s=until_s, backend=backend)
+    assert said in run.sentence
+    assert "without any instance" not in run.sentence

@@ -1,6 +1,7 @@
 """The handle of one run: the tables of what happened, metrics for any promise, files."""
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -195,10 +196,11 @@ class Run(Record):
         where = f"{self.system.name} on {self.cluster.name}"
         if not self.served.asked.height:
             return f"{where}: no requests came."
-        text = (
-            f"{where} served {found['done']:,.0f} of {len(self.served.asked):,} requests {self._instances} of TP "
-            f"{self.deployment.tp}"
-        )
+        count, whom, stop_s = len(self.served.asked), f"{len(self.served.asked):,} requests", self.scenario.until_s
+        if found["done"] + found["rejected"] < count and stop_s < math.inf:
+            part = f"the {found['arrived']:,.0f} of {whom} that had come" if found["arrived"] < count else whom
+            whom = f"{part} when the clock stopped after {stop_s:g} s"
+        text = f"{where} served {found['done']:,.0f} of {whom}{self._instances}"
         if found["rejected"]:
             text += f" and rejected {found['rejected']:,.0f} that fit none"
         if np.isfinite(found["ttft_mean_s"]):
@@ -214,11 +216,14 @@ class Run(Record):
 
     @property
     def _instances(self) -> str:
-        """How many there were, in words."""
+        """By how many, in words; nothing where no time passed in which one could be there."""
+        tp = self.deployment.tp
         if self.scenario.pool is None:
-            return f"by {counted(len(self.scenario.instance_models), 'instance')}"
-        most = round(self.peak_gpus / self.deployment.tp)
-        return f"by up to {counted(most, 'instance')}" if most else "without any instance"
+            return f" by {counted(len(self.scenario.instance_models), 'instance')} of TP {tp}"
+        most = round(self.peak_gpus / tp)
+        if most:
+            return f" by up to {counted(most, 'instance')} of TP {tp}"
+        return f" without any instance of TP {tp}" if self.scenario.until_s > 0 else ""
 
     def __repr__(self) -> str:
         return f"<Run of {self.sentence.rstrip('.')}>"

@@ -108,6 +108,16 @@ def test_a_raw_azure_file_is_read_as_it_comes(tmp_path):
     assert run.requests["status"].to_list() == ["done", "done"]
 
 
+@pytest.mark.parametrize("system", ["fixed", "allcache", "aegaeon"])
+@pytest.mark.parametrize("dtype", [pl.Null, pl.String, pl.List(pl.Int64), pl.Datetime])
+def test_a_table_without_rows_may_hold_columns_of_any_kind(system, dtype):
+    """`pl.DataFrame({"arrival_s": [], ...})` has columns of no type at all."""
+    columns = ("arrival_s", "prompt_tokens", "output_tokens")
+    none = pl.DataFrame({name: [] for name in columns}, schema=dict.fromkeys(columns, dtype))
+    run = wb.simulate(system, cluster="aegaeon-h800", models="llama-3-8b", trace=none)
+    assert run.sentence.endswith("no requests came.")
+
+
 @settings(max_examples=60)
 @given(
     st.lists(

@@ -37,8 +37,10 @@ def request_table(given: Requests) -> pl.DataFrame:
     for column in COLUMNS:
         if column not in table.columns:
             raise InputError("is missing from the requests", f"add a column {column}", field=column)
-        if not table[column].dtype.is_numeric() and table.height:
-            raise InputError(f"holds {table[column].dtype}", "give numbers", field=column)
+        if not table[column].dtype.is_numeric():
+            if table.height:
+                raise InputError(f"holds {table[column].dtype}", "give numbers", field=column)
+            table = table.with_columns(pl.lit(None, pl.Float64).alias(column))  # no rows, so no numbers to hold
         _sound(table[column], column)
     if "request_id" not in table.columns:
         table = table.with_row_index("request_id").with_columns(pl.col("request_id").cast(pl.Int64))

@@ -59,6 +59,8 @@ def test_rank_correlation_by_hand():
     assert falling(np.array([3.0, 2.0, 1.0])) == pytest.approx(1.0)
     assert falling(np.array([1.0, 2.0])) == pytest.approx(-1.0)
     assert falling(np.array([5.0, 5.0])) == 1.0
+    assert falling(np.array([2.0, 2.0, 1.0])) == 1.0  # falls as far as it can
+    assert falling(np.array([2.0, 1.0, 2.0, 2.0])) == pytest.approx((1 - 2) / 3)
 
 
 def test_splitting_brings_the_leaves_nearer_to_a_falling_order():

@@ -70,6 +70,7 @@ def phases(pool: Pool, tree: Tree, engine: Engine, batch: int) -> list[Phase]:
     pool always full, whichever are more. A step computes at least a tile, and no faster than its weights are read.
 
     Parameters:
+        pool, tree, engine: as of `bounds`.
         batch: the dense batch in tokens.
     """
     costs, found = engine.costs, []

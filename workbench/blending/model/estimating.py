@@ -38,7 +38,7 @@ def estimate(
     A sampled request's length is known exactly; its run in the warm-up costs nothing more, its answer is final.
 
     Raises:
-        InputError: a share outside (0, 1].
+        InputError: a share outside (0, 1]. UnknownName: another way.
     """
     if way not in WAYS:
         raise UnknownName("way of estimating", way, WAYS)

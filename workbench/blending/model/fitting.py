@@ -78,6 +78,9 @@ def fit_slopes(compute_s, memory_s, together_s) -> SlopeFit:
 
     Parameters:
         compute_s, memory_s, together_s: seconds of both parts alone and beside each other, float64[n], n at least 4.
+
+    Raises:
+        InputError: fewer readings, unequal numbers of them, or seconds that are not above 0.
     """
     compute, memory, together = (np.asarray(values, float) for values in (compute_s, memory_s, together_s))
     if compute.size < 4:

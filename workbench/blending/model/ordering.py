@@ -26,6 +26,9 @@ def order_of(
             paper's NanoFlow-Balance), "longest-first" (by estimated output), "prefix-groups" (requests that share their
             deepest prefix together, groups with the larger decode share first, like BatchLLM).
         rng: draws the permutation.
+
+    Raises:
+        UnknownName: another order.
     """
     if name == DFS:
         return tree.dfs()
@@ -64,6 +67,8 @@ def units_of(
 
     Parameters:
         request: requests from compute- to memory-intensive, see `Transformed`.
+        pool, tree, estimates: all requests and what is known of them.
+        costs: what densities count.
         about: whether a request in flight is taken to hold p + d / 2 tokens as printed, or, with `length_biased`, what
             those in flight hold on average, Σ(p d + d^2 / 2) / Σ d.
 

@@ -41,6 +41,10 @@ class Flight:
 class Planner:
     """Plans the steps of a run, one after the other; the parameters are those of `model.running.serve`.
 
+    Parameters:
+        pool, tree, estimates, order, costs: as there.
+        options: scan, batch, retain, cap and patience.
+
     Attributes:
         done: request -> its flight, its last step and the time that `end` was told.
         log: a row a step, as of `model.running.Run`. swaps: times somebody was swapped out.

@@ -73,6 +73,9 @@ def pool_of_requests(requests: pl.DataFrame, block_tokens: int) -> Pool:
     Parameters:
         requests: a request table (prompt_tokens, output_tokens, and prefix_hashes where there are any).
         block_tokens: prompt tokens that a hash covers.
+
+    Raises:
+        InputError: a column is missing, a length is no whole number, or hashes do not go with a prompt.
     """
     block = whole(block_tokens, "block_tokens", 1)
     for name in ("prompt_tokens", "output_tokens"):

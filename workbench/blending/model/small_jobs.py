@@ -44,6 +44,7 @@ class SmallJob(NamedTuple):
     Attributes:
         prompts, answers: their tokens. An answer is drawn in advance: whatever the model would say, every order then
             works on the same text, and no text repeats itself.
+        pool, tree, estimates: the same as a pool, its prefix tree, and output lengths, all of them known.
     """
 
     prompts: tuple[tuple[int, ...], ...]

@@ -87,12 +87,17 @@ def _places(parent: np.ndarray, leaves: np.ndarray) -> np.ndarray:
 
 
 def falling(density: np.ndarray) -> float:
-    """Kendall's rank correlation of leaves' densities with a falling order: 1 where each is at most the one before.
+    """Rank correlation of leaves' densities with a falling order: 1 where each is at most the one before.
 
-    Pairs of equal densities count for neither side (tau-a over the pairs that differ); 1 where none differ.
+    Pairs that fall less pairs that rise, over both (Goodman and Kruskal's gamma: Kendall's coefficient without the
+    pairs of equal densities); 1 where none differ.
     """
     from scipy.stats import kendalltau
 
-    if np.unique(density).size < 2:
+    _, alike = np.unique(density, return_counts=True)
+    pairs = density.size * (density.size - 1) // 2
+    differ = pairs - int((alike * (alike - 1) // 2).sum())
+    if not differ:
         return 1.0
-    return float(kendalltau(np.arange(density.size), -np.asarray(density)).statistic)
+    tau_b = kendalltau(np.arange(density.size), -np.asarray(density)).statistic
+    return round(float(tau_b) * (pairs * differ) ** 0.5) / differ

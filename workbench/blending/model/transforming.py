@@ -51,6 +51,9 @@ def transform(
             "budget" (prefix tokens are dealt out from the root down, whatever the densities), or "none".
         kept: share of the largest sharing ratio that the largest admissible threshold must keep.
         threshold: prefix tokens in place of the search; of one leaf for "outlier", of the whole tree for "budget".
+
+    Raises:
+        UnknownName: another way of splitting. InputError: a share outside 0 to 1, or a threshold below 0.
     """
     if split not in SPLITS:
         raise UnknownName("way of splitting", split, SPLITS)

@@ -26,7 +26,7 @@ def test_models_of_a_pool_say_what_they_say_alone():
     kinds = [Kind(shape, number) for number, shape in enumerate(SHAPES)]
     run = run_turns(kinds, prompts, ByChance(7, 1), device="cuda")
     require_same(run)
-    assert run.left_blocks == 0
+    assert run.left_bytes == 0
 
 
 def test_pinned_copies_are_measured_beside_pageable_ones():

@@ -85,7 +85,7 @@ class TestTurns:
         assert by_chance.turns.select("model", "steps").rows() == expected
 
     def test_nothing_stays_in_the_host_and_slabs_were_shared(self, by_chance):
-        assert by_chance.left_blocks == 0
+        assert by_chance.left_bytes == 0
         assert by_chance.slabs["block_bytes"].to_list() == sorted(16 * shape.kv_bytes_per_token for shape in SHAPES)
         assert (by_chance.slabs["used_bytes"] <= by_chance.slabs["slab_bytes"]).all()
 

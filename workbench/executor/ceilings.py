@@ -22,7 +22,7 @@ PROBE_STEPS = 20
 
 
 class Ceilings(Asked):
-    """Medians of three readings each, for one size of block.
+    """Medians of three readings each (of five of copying), for one size of block; lateness is that of one run.
 
     Attributes:
         processes: how many processes shared the machine in `sum_bytes_per_s` and `lateness_s`.

@@ -79,7 +79,15 @@ def drive(
 def all_said(
     workers: Sequence[Worker], beats, timeout_s: float, stop: StopWanted = None, heartbeat_s: float = HEARTBEAT_S
 ) -> dict[int, Any]:
-    """What each worker says, once all have spoken: first where its memory is, then that it is ready to start."""
+    """What each worker says next, by its number, once all have spoken.
+
+    Parameters:
+        workers, beats, stop: as of `drive`.
+        timeout_s: longest time until the last has spoken.
+        heartbeat_s: silence after which a worker counts as hung; longer for tasks that import or compile much.
+
+    Errors: `RunFailed` when a task raises or ends, a process is lost, or time is up; `RunStopped` when `stop` says so.
+    """
     said: dict[int, Any] = {}
     alarms = [time.monotonic() + timeout_s]
     for event in watch(workers, beats, alarms=alarms, heartbeat_s=heartbeat_s, stop=stop):

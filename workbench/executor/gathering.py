@@ -15,6 +15,10 @@ def gather(
     """Wait for the results of the tasks given to workers, in the workers' order.
 
     Parameters:
+        workers: of a lease, each with a task.
+        beats: the pool's signs of life.
+        timeout_s: longest time until the last has ended.
+        stop: asked ten times a second whether to give up.
         heartbeat_s: silence after which a worker counts as hung; longer for tasks that import or compile much.
 
     Errors: `RunFailed` when a task raises, a process is lost, or time is up; `RunStopped` when `stop` says so.

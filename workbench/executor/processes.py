@@ -119,6 +119,8 @@ class Pool:
 
         A worker that is still busy at the end (the run failed or was interrupted) is ended, so that the next run finds
         a clean pool.
+
+        Errors: `UserError` for more workers than the pool has; `RunFailed` when one does not start.
         """
         if count > self.size:
             raise UserError(f"This pool has {self.size} processes and the run needs {count}; open a larger pool.")

@@ -16,8 +16,19 @@ SUM_SHARE = 0.4
 """Half of what the machine could carry before links miss their deadlines: more bytes would prove nothing more."""
 
 OVERHEAD = 0.05
+"""Lateness over the shortest step up to which the machine kept up."""
+
 SHORTEST_STEP_S = 0.02
 LARGEST_THETA = 100.0
+ROOM = 1.5
+"""How much longer a pass may take than it was measured to take alone: all processes share the machine's cores."""
+
+TRIES = 3
+"""Runs that are made at most until one keeps up, each with more time than the one before."""
+
+MOST_LONGER = 2.0
+"""How much longer the next try may take: one late moment of a busy machine is no reason to wait for minutes."""
+
 MEMORY_SHARE = 0.25
 
 
@@ -87,6 +98,28 @@ def choose_scale(
     by_rate = (ceilings.processes - 1) * bytes_per_s / theta / (SUM_SHARE * ceilings.sum_bytes_per_s)
     by_memory = ceilings.processes * message_bytes / room_bytes
     return Scale(sigma=_rounded_up(max(1.0, by_rate, by_memory)), theta=theta)
+
+
+def longer_by(overhead: float) -> float:
+    """By what factor the next try stretches time more than a run that was late by so much.
+
+    >>> round(longer_by(0.06), 6), longer_by(1.0)
+    (1.44, 2.0)
+    """
+    return min(MOST_LONGER, 1.2 * overhead / OVERHEAD)
+
+
+def times_show(waiting_share: float) -> str:
+    """What the times of a run show: "paced" the plan, or "busy" the machine.
+
+    Parameters:
+        waiting_share: share of the wall time in which the processes used no processor; above half of it they mostly
+            waited for a clock.
+
+    >>> times_show(0.9), times_show(0.5)
+    ('paced', 'busy')
+    """
+    return "paced" if waiting_share > 0.5 else "busy"
 
 
 def _rounded_up(value: float) -> float:

@@ -55,7 +55,7 @@ def alone(stage: Stage, job: Job) -> list[Output]:
 
 def identity_of(stage: Stage, right: Sequence[Output], runs: Sequence[Served]) -> dict[str, object]:
     """The worst of some runs, laid beside each request alone."""
-    kept = stage.arithmetic == "invariant" and keeps_bits(stage.shape)
+    kept = stage.arithmetic == "invariant" and keeps_bits(stage.shape, stage.device)
     found = [compare(right, run.outputs, same_order=kept) for run in runs]
     one = max(found, key=lambda identity: (bool(identity.fault), identity.difference))
     chosen = one.model_dump(include={"requests", "tokens", "difference", "gap", "distinct"})

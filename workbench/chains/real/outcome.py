@@ -4,7 +4,7 @@ from typing import Literal
 
 import polars as pl
 
-from workbench.executor.scale import Scale
+from workbench.executor.scale import Scale, times_show
 from workbench.executor.transformer import Output
 from workbench.records import Record
 
@@ -33,8 +33,9 @@ class ChainRun(Record):
         jobs: `job, servers, arrival_s, start_s, finish_s, attempts`: the chain that finished each job as text, when its
             first service began, and how often it was begun.
         tokens: `job, place, time_s, token`: every token.
-        servers: `server, blocks, slots, most_slots, passes, held_share`: what each hosts, its cache slots, the most
-            that sessions took at once, passes computed, and the share of the run that it spent on them.
+        servers: `server, blocks, slots, most_slots, sessions_left, passes, held_share`: what each hosts, its cache
+            slots, the most that sessions took at once, sessions that were never closed, passes computed, and the share
+            of the run that it spent on them; servers that were lost are not among them.
         outputs: for each job its tokens and the logits that they were chosen from.
         prompts: for each job the tokens that it began with.
         scale: σ is 1; seconds of the run are θ times those of full size.
@@ -66,4 +67,4 @@ class ChainRun(Record):
     @property
     def label(self) -> str:
         """What the times show: "paced" the plan (servers mostly waited for a clock), "busy" the machine."""
-        return "paced" if self.waiting_share > 0.5 else "busy"
+        return times_show(self.waiting_share)

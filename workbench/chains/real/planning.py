@@ -15,14 +15,12 @@ from workbench.executor.chain_serving.orders import ServerPlan
 from workbench.executor.faults import Kill, Stop, Swap
 from workbench.executor.gathering import gather
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, SHORTEST_STEP_S
+from workbench.executor.scale import LARGEST_THETA, ROOM, SHORTEST_STEP_S
 from workbench.executor.transformer import Shape
 from workbench.executor.transformer_serving.timing import pass_seconds
 from workbench.executor.watching import StopWanted
 
 LIMIT_S = 60.0
-ROOM = 1.5
-"""How much longer a pass may take than it was measured to take alone: all servers share the machine's cores."""
 
 
 class Work(NamedTuple):

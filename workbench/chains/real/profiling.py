@@ -14,9 +14,10 @@ LIMIT_S = 600.0
 def profile_jobs(
     jobs: Sequence[tuple[int, int, int]], *, hidden: int, rounds: int, seed: int, pool: Pool, stop: StopWanted = None
 ) -> Measured:
-    """Seconds of jobs of (blocks, tokens in, tokens out), each alone, by one process with one thread.
+    """How long do jobs compute on this machine, each alone, in one process with one thread?
 
     Parameters:
+        jobs: (blocks, tokens in, tokens out) of each.
         hidden: width of an activation, a multiple of 16; the feed-forward part is 2.7 times as wide.
         rounds: readings of each job; one more round before them warms up.
         seed: of weights, activations and the order within each round.

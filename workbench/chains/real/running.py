@@ -14,7 +14,7 @@ from workbench.chains.real.reporting import report
 from workbench.errors import UserError
 from workbench.executor.faults import Kill, Stop, Swap
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, OVERHEAD
+from workbench.executor.scale import LARGEST_THETA, OVERHEAD, TRIES, longer_by
 from workbench.executor.transformer import Shape
 from workbench.executor.watching import HEARTBEAT_S, StopWanted
 from workbench.records import positive
@@ -23,9 +23,6 @@ SHAPE = Shape(layers=12, longest=256)
 """Twelve blocks of a small transformer."""
 
 SPARE_S = 60.0
-TRIES = 3
-MOST_LONGER = 2.0
-"""How much longer the next try may take: one late moment of a busy machine is no reason to wait for minutes."""
 
 
 def serve_chains(
@@ -81,7 +78,7 @@ def serve_chains(
         theta, runs = smallest_theta(work, pool, stop), []
         while len(runs) < TRIES and not (runs and runs[-1].overhead <= OVERHEAD):
             runs.append(_once(work, theta, heartbeat_s, pool, stop))
-            theta = min(LARGEST_THETA, theta * min(MOST_LONGER, 1.2 * runs[-1].overhead / OVERHEAD))
+            theta = min(LARGEST_THETA, theta * longer_by(runs[-1].overhead))
     return min(runs, key=lambda run: run.overhead)
 
 

@@ -69,7 +69,8 @@ class _Server:
             if not (self._plan.batched and isinstance(first[2], Pass)):
                 return [first]
             now_s = time.monotonic()
-            beside = [one for one in self._due if one[0] <= now_s and one[2].first == first[2].first]
+            same = first[2].first, first[2].blocks
+            beside = [one for one in self._due if one[0] <= now_s and (one[2].first, one[2].blocks) == same]
             self._due = [one for one in self._due if one not in beside]
             heapq.heapify(self._due)
         return [first, *sorted(beside)]

@@ -1,6 +1,5 @@
 """The task of one node: it receives and passes on weights, and runs the layers that it is told to, in their time."""
 
-import hashlib
 import os
 import queue
 import threading
@@ -37,6 +36,7 @@ from workbench.executor.instances.orders import (
 )
 from workbench.executor.instances.ports import Port, paced
 from workbench.executor.transformer import KvCache, KvPart, MixedVersions, Stage, forward, keeps_bits, unpack
+from workbench.executor.transformer.checking import what_is_wrong
 from workbench.executor.transformer.placing import pin
 from workbench.executor.transformer_serving.node import READY
 from workbench.executor.transformer_serving.orders import End, Refused, Took
@@ -163,7 +163,7 @@ class _Instance:
 
     def _take(self, block: int) -> None:
         """Check a whole block and load it, if this node computes; only then it counts as held."""
-        if wrong := _wrong(self._memory.payload(block), block, self._plan):
+        if wrong := what_is_wrong(self._memory.payload(block), block, self._plan.model):
             self._desk.say(Refused(block, wrong))
             raise Broken(wrong)
         if self._plan.computes:
@@ -325,17 +325,6 @@ class _Instance:
             chosen = logits.argmax(-1, keepdim=True).tolist()
         told = iter(np.stack(steps, axis=1) if steps else np.empty((len(chosen), 0, 0)))
         self._desk.say(Said(tuple(tuple(next(told) for _ in tokens) for tokens in order.tokens)))
-
-
-def _wrong(payload: np.ndarray, block: int, plan: InstancePlan) -> str:
-    """Why a block is not to be used, "" where nothing speaks against it."""
-    if hashlib.sha256(payload).hexdigest() == plan.model.blocks[block].digest:
-        return ""
-    with suppress(Exception):  # whatever it is, it is no block of another version
-        version = unpack(payload, f"block {block}").notes.get("version", "")
-        if version != plan.model.version:
-            return str(MixedVersions(f"Block {block}", version, plan.model.version))
-    return f"Block {block} has other bytes than the source's: its SHA-256 differs; nothing was computed with it."
 
 
 def _memory(desk: Desk, plan: InstancePlan) -> Blocks:

@@ -70,7 +70,7 @@ class Layer(NamedTuple):
     """Word to a node: run one layer of a batch and keep what comes out.
 
     Attributes:
-        batch, turn: which, and for the how manieth time it is begun.
+        batch, turn: which, and how often it was begun before.
         layer: its number.
         due_s: since when this could run; the time for which it is held counts from it, and so does lateness.
     """

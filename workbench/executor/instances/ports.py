@@ -18,22 +18,19 @@ class Port:
     def __init__(self) -> None:
         self._free_s, self._posting = 0.0, threading.Lock()
 
-    def post(self, seconds: float) -> tuple[float, float]:
-        """When a piece that is posted now begins and ends, on `time.monotonic`.
+    def post(self, seconds: float) -> float:
+        """When a piece that is posted now is through, on `time.monotonic`.
 
         Parameters:
             seconds: that it takes the card alone.
         """
         with self._posting:
-            begin_s = max(self._free_s, time.monotonic())
-            self._free_s = begin_s + seconds
-            return begin_s, self._free_s
+            self._free_s = max(self._free_s, time.monotonic()) + seconds
+            return self._free_s
 
 
-def paced(
-    port: Port, pieces: Iterator[tuple[float, Callable[[float], None]]], check: Callable[[], None]
-) -> tuple[float, float]:
-    """Send pieces through a port and return when the first began and the last ended.
+def paced(port: Port, pieces: Iterator[tuple[float, Callable[[float], None]]], check: Callable[[], None]) -> None:
+    """Send pieces through a port, and wait until the last is through.
 
     Parameters:
         port: of the sender; other flows may use it at the same time.
@@ -42,14 +39,12 @@ def paced(
         check: raises when the flow has been called off.
     """
     under_way: deque[float] = deque()
-    first_s = last_s = time.monotonic()
-    for number, (seconds, send) in enumerate(pieces):
+    last_s = time.monotonic()
+    for seconds, send in pieces:
         check()
-        begin_s, last_s = port.post(seconds)
-        first_s = begin_s if number == 0 else first_s
+        last_s = port.post(seconds)
         send(last_s)
         under_way.append(last_s)
         if len(under_way) == AHEAD:
             sleep_until(under_way.popleft(), check)
     sleep_until(last_s, check)
-    return first_s, last_s

@@ -87,7 +87,8 @@ class KvCache:
     def insert(self, part: KvPart) -> None:
         """Put layers in that another cache of the same request, or of its prefix, gave away; they must be missing here.
 
-        Errors: `MixedVersions` for keys and values of other weights.
+        Errors: `MixedVersions` for keys and values of other weights; `InputError` for another shape, more tokens than
+            there is room for, or a layer that is there.
         """
         import torch
 

@@ -61,7 +61,7 @@ def prefill(
 def greedy(
     stages: Sequence[Stage], prompts: Sequence[Sequence[int]], count: int, chunk: int | None = None
 ) -> list[Output]:
-    """The `count` likeliest tokens after each prompt, all prompts in one batch.
+    """The next `count` tokens after each prompt, the likeliest one at each step; all prompts in one batch.
 
     Parameters:
         stages, prompts, chunk: as in `prefill`.

@@ -1,6 +1,5 @@
 """The task of one node: it receives and passes on weights, and computes with what it has so far."""
 
-import hashlib
 import os
 import queue
 import threading
@@ -16,7 +15,8 @@ from workbench.executor.faults import Flip, Swap
 from workbench.executor.group import break_up, open_group
 from workbench.executor.held import Broken, Held
 from workbench.executor.links import Arrival, Links
-from workbench.executor.transformer import MixedVersions, Stage, keeps_bits, unpack
+from workbench.executor.transformer import Stage, keeps_bits, unpack
+from workbench.executor.transformer.checking import what_is_wrong
 from workbench.executor.transformer.placing import pin
 from workbench.executor.transformer_serving.orders import (
     Begin,
@@ -157,7 +157,7 @@ class _Node:
 
     def _take(self, block: int) -> None:
         """Check a block and load it, if this node serves; nothing of another version is ever loaded or sent."""
-        if wrong := _wrong(self._blocks.payload(block), block, self._plan):
+        if wrong := what_is_wrong(self._blocks.payload(block), block, self._plan.model):
             self._desk.say(Refused(block, wrong))
             raise Broken(wrong)
         if self._plan.serves:
@@ -168,20 +168,6 @@ class _Node:
         if self._held.break_off(reason):
             self._inbox.put(Broken(reason))
             break_up(self._group)
-
-
-def _wrong(payload: np.ndarray, block: int, plan: NodePlan) -> str:
-    """Why a block is not to be used, "" where nothing speaks against it."""
-    file = plan.model.blocks[block]
-    if hashlib.sha256(payload).hexdigest() == file.digest:
-        return ""
-    try:
-        version = unpack(payload, f"block {block}").notes.get("version", "")
-    except Exception:
-        version = plan.model.version
-    if version != plan.model.version:
-        return str(MixedVersions(f"Block {block}", version, plan.model.version))
-    return f"Block {block} has other bytes than the source's: its SHA-256 differs; nothing was computed with it."
 
 
 def _memory(desk: Desk, plan: NodePlan) -> Blocks:

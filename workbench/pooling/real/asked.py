@@ -123,7 +123,7 @@ class Turned(NamedTuple):
         token_s: instants of each request's tokens.
         tbt_s, quota_s: that quotas aimed at; NaN by chance.
         slabs: bytes in use and bytes of slabs of each shape at the moment when most slabs were taken, by block bytes.
-        left_blocks: KV blocks that are not free at the end.
+        left_bytes: of KV blocks that are not free at the end.
         same_bits: for each model whether this machine keeps the bits of invariant arithmetic, where logits are kept.
         busy_s, wall_s: processor time and time of the loop of turns.
     """
@@ -135,7 +135,7 @@ class Turned(NamedTuple):
     tbt_s: float
     quota_s: float
     slabs: dict[int, tuple[int, int]]
-    left_blocks: int
+    left_bytes: int
     same_bits: list[bool]
     busy_s: float
     wall_s: float

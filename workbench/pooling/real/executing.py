@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.executor.transformer import Stage, forward, make_weights, prefill
-from workbench.pooling.real.asked import Asked, Clock
+from workbench.pooling.real.asked import BLOCK_TOKENS, Asked, Clock
 from workbench.pooling.real.memory import (
     HostCaches,
     HostModels,
@@ -123,7 +123,7 @@ class Executor:
         begun_s = self.now()
         for request, count in zip(requests, tokens, strict=True):
             lose = -1
-            if self.asked.fault == "page" and not self._spoilt and count >= 2 * 16:
+            if self.asked.fault == "page" and not self._spoilt and count >= 2 * BLOCK_TOKENS:
                 self._spoilt, lose = True, 0
             self.caches[request] = self.arena.empty(self.stages[self.resident].shape)
             self.host.give(request, self.caches[request], count, VERSION.format(self.resident), lose)

@@ -74,7 +74,7 @@ class HostModels:
 
     @staticmethod
     def _together(tensors: dict[str, np.ndarray], pinned: bool) -> dict[str, np.ndarray]:
-        memory, pointer, views = np.zeros(aligned_bytes(tensors), np.uint8), None, {}
+        memory, views = np.zeros(aligned_bytes(tensors), np.uint8), {}
         if pinned:
             pin(memory)
         pointer = BumpAllocator(memory.size, ALIGNMENT)

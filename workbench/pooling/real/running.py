@@ -11,7 +11,7 @@ from workbench.executor.gathering import gather
 from workbench.executor.processes import Pool
 from workbench.executor.transformer import Identity, NotIdentical, Output, Shape, compare
 from workbench.executor.watching import StopWanted
-from workbench.pooling.real.asked import Asked, ByChance, ByQuota, Clock, Fault, Kind, Prompt, Turned
+from workbench.pooling.real.asked import BLOCK_TOKENS, Asked, ByChance, ByQuota, Clock, Fault, Kind, Prompt, Turned
 from workbench.pooling.real.memory import block_bytes
 from workbench.records import Record, whole
 
@@ -35,7 +35,7 @@ class TurnsRun(Record):
         identity: of each model with itself alone; none where logits were not kept.
         tbt_s, quota_s: that quotas aimed at.
         slabs: `block_bytes, used_bytes, slab_bytes` at the moment when most slabs were taken.
-        left_blocks: bytes of KV blocks that nobody freed.
+        left_bytes: of KV blocks that nobody freed.
         device: that it ran on.
         overhead: share of the wall time between the first turn's begin and the last one's end that is neither a step
             nor a part of a switch: the loop's own work.
@@ -49,14 +49,14 @@ class TurnsRun(Record):
     tbt_s: float
     quota_s: float
     slabs: pl.DataFrame
-    left_blocks: int
+    left_bytes: int
     device: str
     overhead: float
     waiting_share: float
 
     @property
     def paces(self) -> pl.DataFrame:
-        """Of each model over all rounds by quotas: `model, predicted, measured, over_alpha, rounds`.
+        """Of each model over all rounds by quotas: `model, measured, predicted, over_alpha, rounds`.
 
         Measured is the rounds' time over the tokens that a request of the model got in them, in units of the promised
         time between tokens; predicted is the mean of α, each of which was known before its round, weighted by the
@@ -140,7 +140,7 @@ def _slabs(shapes: Sequence[Shape], prompts: Sequence[Prompt]) -> tuple[int, int
     slab = 7 * max(map(block_bytes, shapes)) // 2
     most = SLABS_AT_FIRST * len(shapes)
     for shape, size in zip(shapes, map(block_bytes, shapes), strict=True):
-        blocks = sum(-(-shape.longest // 16) for prompt in prompts if shapes[prompt.model] == shape)
+        blocks = sum(-(-shape.longest // BLOCK_TOKENS) for prompt in prompts if shapes[prompt.model] == shape)
         most += -(-blocks // max(1, slab // size - 1))
     return slab, most
 
@@ -180,7 +180,7 @@ def _report(asked: Asked, turned: Turned, reference: list[Output] | None) -> Tur
             [(size, *pair) for size, pair in sorted(turned.slabs.items())],
             schema={"block_bytes": pl.Int64, "used_bytes": pl.Int64, "slab_bytes": pl.Int64}, orient="row",
         ),
-        left_blocks=turned.left_blocks,
+        left_bytes=turned.left_bytes,
         device=asked.device,
         overhead=max(0.0, 1.0 - spent_s / turning_s),
         waiting_share=max(0.0, 1.0 - turned.busy_s / turned.wall_s),

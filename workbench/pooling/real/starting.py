@@ -71,7 +71,8 @@ def measure_starts(shape: Shape, repeats: int = 5, *, device: str = "cpu", stop:
         device: "cpu" or a CUDA device.
         stop: asked ten times a second whether to give up.
 
-    Errors: `MissingExtra` without torch; `RunFailed` when the process fails.
+    Errors: `MissingExtra` without torch; `InputError` for no repeats, or more than the shape's longest request has
+        tokens for; `RunFailed` when the process fails.
     """
     whole(repeats, "repeats", 1)
     prompts = tuple(Prompt(model, PROMPT, 2 * repeats + 4) for model in (0, 1))

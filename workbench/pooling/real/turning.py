@@ -79,7 +79,7 @@ class _Run:
             tbt_s=self.tbt_s,
             quota_s=self.quota_s,
             slabs=host.peak,
-            left_blocks=sum(used for used, _ in host.pool.held_bytes().values()),
+            left_bytes=sum(used for used, _ in host.pool.held_bytes().values()),
             same_bits=[self.asked.keep and keeps_bits(kind.shape, self.asked.device) for kind in self.asked.kinds],
             busy_s=time.process_time() - busy_s,
             wall_s=time.monotonic() - begun_s,

@@ -14,7 +14,7 @@ from workbench.executor.faults import RunFailed
 from workbench.executor.gathering import gather
 from workbench.executor.instances.racing import RacePlan, Transfer, race
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, Scale
+from workbench.executor.scale import LARGEST_THETA, Scale, times_show
 from workbench.executor.watching import StopWanted
 from workbench.records import Record
 from workbench.scaling.model.interference import SharedLink
@@ -49,8 +49,8 @@ class LinkRace(Record):
 
     @property
     def label(self) -> str:
-        """ "paced" where the processes mostly waited for the link, else "busy"."""
-        return "paced" if self.waiting_share > 0.5 else "busy"
+        """What the times show: "paced" the plan (the processes mostly waited for the link), "busy" the machine."""
+        return times_show(self.waiting_share)
 
 
 def race_on_link(

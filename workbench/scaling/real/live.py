@@ -106,7 +106,7 @@ def _checked(prompts: Sequence[Prompt], model: ModelFiles) -> tuple[Prompt, ...]
         whole(prompt.output, "output", 1)
         if not prompt.tokens or not all(0 <= token < model.shape.vocabulary for token in prompt.tokens):
             remedy = f"give at least one token, each below {model.shape.vocabulary}"
-            raise InputError("holds a token that is none", remedy, row=row, field="prompts")
+            raise InputError("has no token, or one outside the vocabulary", remedy, row=row, field="prompts")
         if len(prompt.tokens) + prompt.output > model.shape.longest:
             remedy = f"stay within the model's {model.shape.longest}"
             raise InputError(f"has {len(prompt.tokens) + prompt.output} tokens", remedy, row=row, field="prompts")

@@ -5,7 +5,7 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field, model_validator
 
-from workbench.executor.scale import Scale
+from workbench.executor.scale import Scale, times_show
 from workbench.executor.transformer import Output
 from workbench.records import Asked, AtLeastOne, NotNegative, Record, ZeroOrMore
 from workbench.scaling.model.live_pair import LivePair
@@ -126,7 +126,7 @@ class LiveShare(Record):
     @property
     def label(self) -> str:
         """What the times show: "paced" the plan (the processes mostly waited for a clock), "busy" the machine."""
-        return "paced" if self.waiting_share > 0.5 else "busy"
+        return times_show(self.waiting_share)
 
     def complete_s(self, node: int) -> float:
         """When a new instance had every layer; NaN for never."""

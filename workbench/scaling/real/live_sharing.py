@@ -13,7 +13,7 @@ from workbench.executor.faults import Kill, Stop
 from workbench.executor.gathering import gather
 from workbench.executor.instances.orders import Batch, InstancePlan
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, OVERHEAD, Scale
+from workbench.executor.scale import LARGEST_THETA, OVERHEAD, ROOM, TRIES, Scale, longer_by
 from workbench.executor.transformer import ModelFiles
 from workbench.executor.transformer_serving.orders import Replace
 from workbench.executor.transformer_serving.timing import pass_seconds
@@ -25,7 +25,7 @@ from workbench.scaling.real.live_ended import Ended
 from workbench.scaling.real.live_outcome import Cancel, LiveScaleOut, LiveShare
 from workbench.scaling.real.manager import Watching
 from workbench.scaling.real.outcome import spoken
-from workbench.scaling.real.scaled import LIMIT_S, MOST_LONGER, ROOM, TRIES
+from workbench.scaling.real.scaled import LIMIT_S
 
 SPARE_S = 60.0
 SHORTEST_LAYER_S = 0.08
@@ -128,7 +128,8 @@ def share_for_real(
         plans = {node: plan(node) for node in range(asked.nodes)}
         ended = Director(workers, plans, asked, unit_s, copies, follow, drills, watching).run(pool.beats)
     if len(ended.losses) < len(drills):
-        raise UserError(f"The run was over before the fault at {drills[-1].at_s:g} s; plan the fault earlier.")
+        last_s = max(drill.at_s for drill in drills)
+        raise UserError(f"The run was over before the fault at {last_s:g} s; plan the fault earlier.")
     return _record(asked, model, scale, unit_s, copies, ended)
 
 
@@ -158,8 +159,7 @@ def share_scaled(
         run = share_for_real(asked, model, batches, scale, unit_s, pool=pool, stop=stop)
         if run.overhead <= OVERHEAD or turn + 1 == TRIES:
             break
-        longer = min(MOST_LONGER, 1.2 * run.overhead / OVERHEAD)
-        scale = Scale(sigma=scale.sigma, theta=min(LARGEST_THETA, longer * scale.theta))
+        scale = Scale(sigma=scale.sigma, theta=min(LARGEST_THETA, longer_by(run.overhead) * scale.theta))
     return run
 
 
@@ -203,7 +203,7 @@ def _checked(
             raise InputError("has no prompts, or one of no or too many tokens", f"give 1 to {longest}", row=row)
         if not all(0 <= token < model.shape.vocabulary for prompt in batch for token in prompt):
             remedy = f"give tokens below {model.shape.vocabulary}"
-            raise InputError("holds a token that is none", remedy, row=row, field="batches")
+            raise InputError("holds a token outside the vocabulary", remedy, row=row, field="batches")
     for fault in faults:
         nodes = asked.tails if isinstance(fault, Cancel) else range(asked.nodes)
         if fault.node not in nodes:

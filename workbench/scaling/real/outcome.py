@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from workbench.errors import WorkbenchError
-from workbench.executor.scale import Scale
+from workbench.executor.scale import Scale, times_show
 from workbench.executor.transformer import Output
 from workbench.records import Record
 
@@ -49,7 +49,7 @@ class LiveRun(Record):
     Attributes:
         mode: see `Mode`.
         version: of the weights.
-        requests: `request_id, prompt_tokens, output_tokens, first_token_s, finish_s, first_by, last_by, moves`: which
+        requests: `request_id, first_token_s, finish_s, first_by, last_by, prompt_tokens, output_tokens, moves`: which
             route said the first and the last token ("pipeline 0", "node 2"), and how often it changed the route.
         tokens: `request_id, place, time_s, token, by`: every token.
         blocks: `node, block, time_s`: when each target held each block.
@@ -96,7 +96,7 @@ class LiveRun(Record):
     @property
     def label(self) -> str:
         """What the times show: "paced" the plan (the processes mostly waited for a clock), "busy" the machine."""
-        return "paced" if self.waiting_share > 0.5 else "busy"
+        return times_show(self.waiting_share)
 
 
 class BlockRefused(WorkbenchError):

@@ -12,14 +12,22 @@ from workbench.errors import InputError, UserError
 from workbench.executor.driving import all_said
 from workbench.executor.gathering import gather
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, OVERHEAD, SHORTEST_STEP_S, Scale
+from workbench.executor.scale import (
+    LARGEST_THETA,
+    OVERHEAD,
+    ROOM,
+    SHORTEST_STEP_S,
+    TRIES,
+    Scale,
+    longer_by,
+    times_show,
+)
 from workbench.executor.transformer import Shape
 from workbench.executor.transformer_serving.resuming import FOLLOW, Resume, Resumed, go_on, hand_over
 from workbench.executor.transformer_serving.timing import pass_seconds
 from workbench.executor.watching import StopWanted
 from workbench.records import Record, whole
 from workbench.scaling.model import Switching, recompute_s
-from workbench.scaling.real.scaled import MOST_LONGER, ROOM, TRIES
 
 LIMIT_S = 120.0
 MOST_MEMBERS = 16
@@ -45,8 +53,8 @@ class ResumeRun(Record):
 
     @property
     def label(self) -> str:
-        """ "paced" where the processes mostly waited, else "busy"."""
-        return "paced" if self.waiting_share > 0.5 else "busy"
+        """What the times show: "paced" the plan (the processes mostly waited for a clock), "busy" the machine."""
+        return times_show(self.waiting_share)
 
 
 def resume_elsewhere(
@@ -109,7 +117,7 @@ def resume_elsewhere(
             run = _run(asked, found, Scale(sigma=sigma, theta=theta), tokens)
             if run.overhead <= OVERHEAD:
                 break
-            theta *= min(MOST_LONGER, 1.2 * run.overhead / OVERHEAD)
+            theta *= longer_by(run.overhead)
     return run
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.errors import UserError
 from workbench.executor.gathering import gather
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, OVERHEAD, SHORTEST_STEP_S, Scale
+from workbench.executor.scale import LARGEST_THETA, OVERHEAD, ROOM, SHORTEST_STEP_S, TRIES, Scale, longer_by
 from workbench.executor.transformer import ModelFiles
 from workbench.executor.transformer_serving.orders import Pace
 from workbench.executor.transformer_serving.timing import pass_seconds
@@ -15,13 +15,6 @@ from workbench.executor.watching import StopWanted
 from workbench.scaling.model import ScaleOut
 from workbench.scaling.real.live import serve_while_loading
 from workbench.scaling.real.outcome import LiveRun, Prompt
-
-ROOM = 1.5
-"""How much longer a pass may take than it was measured to take alone: all processes share the machine's cores."""
-
-TRIES = 3
-MOST_LONGER = 2.0
-"""How much longer the next try may take: one late moment of a busy machine is no reason to wait for minutes."""
 
 LIMIT_S = 60.0
 
@@ -89,6 +82,5 @@ def serve_scaled(
             run = serve_while_loading(asked, model, prompts, pace, scale, batch=batch, pool=pool, stop=stop, **options)
             if run.overhead <= OVERHEAD:
                 break
-            longer = min(MOST_LONGER, 1.2 * run.overhead / OVERHEAD)
-            scale = Scale(sigma=scale.sigma, theta=min(LARGEST_THETA, longer * scale.theta))
+            scale = Scale(sigma=scale.sigma, theta=min(LARGEST_THETA, longer_by(run.overhead) * scale.theta))
     return run

@@ -6,7 +6,7 @@ import polars as pl
 
 from workbench.errors import WorkbenchError
 from workbench.executor.clock import Clock
-from workbench.executor.scale import Scale
+from workbench.executor.scale import Scale, times_show
 from workbench.records import Record
 
 Path = Literal["loopback", "memory"]
@@ -93,7 +93,7 @@ class RealMulticast(Record):
     @property
     def label(self) -> str:
         """What the time shows: "paced" the schedule (the processes mostly waited for the clock), "busy" the machine."""
-        return "paced" if self.waiting_share > 0.5 else "busy"
+        return times_show(self.waiting_share)
 
 
 class WrongBytes(WorkbenchError):

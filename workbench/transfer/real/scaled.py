@@ -5,14 +5,12 @@ from typing import Literal
 
 from workbench.executor.ceilings import Ceilings, measure_ceilings
 from workbench.executor.processes import Pool
-from workbench.executor.scale import LARGEST_THETA, OVERHEAD, Scale, choose_scale
+from workbench.executor.scale import LARGEST_THETA, OVERHEAD, TRIES, Scale, choose_scale
 from workbench.executor.watching import StopWanted
 from workbench.records import not_negative, positive
 from workbench.transfer.policy import Schedule, check
 from workbench.transfer.real.multicast import run_multicast
 from workbench.transfer.real.outcome import RealMulticast
-
-TRIES = 3
 
 
 def run_scaled_multicast(

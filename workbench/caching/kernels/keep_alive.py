@@ -26,10 +26,14 @@ def keep_alive_nodes(
 
     Parameters:
         arrival_s: int64[n], the second in which each arrives, in order.
+        nodes: how many, all of them empty at first.
+        memory_keep_s, gpu_keep_s: whole seconds for which a copy is kept in host memory, and on the GPU.
+        ssd_to_memory_s, memory_to_gpu_s, serve_s: whole seconds of the two parts of a start, and of serving.
         from_last_use: whether keep-alive in host memory counts from the last use; otherwise from the load.
+        by_locality: whether a node with a copy is taken before others; otherwise the first idle one.
         kind: int8[n], number of the start. begin_s, finish_s: int64[n].
-        totals: int64[3]: seconds until the last request is done, seconds with more copies in host memory than nodes
-            that serve from their GPU, and seconds of copies in host memory summed over nodes.
+        totals: int64[3]: seconds of the run, with that in which the last request is done; seconds with more copies in
+            host memory than nodes that serve from their GPU; and seconds of copies in host memory summed over nodes.
 
     In a second, nodes that are due finish, then waiting requests go, first come first served, to nodes that were idle
     when the second began, then what has expired is dropped, then the copies are counted.

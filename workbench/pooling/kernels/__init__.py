@@ -1,0 +1,1 @@
+"""Compiled event loops of pools of models: plain arrays in, plain arrays out; their twins are in `simulated`."""

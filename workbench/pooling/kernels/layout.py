@@ -88,7 +88,7 @@ FINISHED, LOGS_SHORT = 0, 1
 
 
 class State(NamedTuple):
-    """All that changes, and what it is run by.
+    """All that changes, and what it is run by: n requests for M models on N instances of K nodes.
 
     Attributes:
         requests, moments, groups, batches, quotas, instances, reals, flows, times, shared: rows as above.
@@ -96,11 +96,15 @@ class State(NamedTuple):
         held, held_s, held_bytes: int64[K, M], float64[K, M], float64[K]: which weights a host holds, when each was last
             read, and their bytes.
         spare: int64[n], numbers of batches that are free.
-        some, many: int64[n] and float64[n] scratch; chosen, wanted, share: int64 and float64[4 N] scratch.
+        some, many, chosen, wanted, share: scratch: int64 for the most of n, M and N; float64 for two batches' numbers a
+            request; int64 and twice float64 for all transfers.
         owners: int64, requests of each owner inside.
         reserved: float64[K], bytes of KV cache that the requests inside may take at each node.
         token_s: float64, times of all tokens.
-        switches, turns, rounds, host: float64 logs.
+        switches: float64 log of from, to, instance, model, kind and bytes.
+        turns: float64 log of begin, ready, end, instance, model, quota, requests at first and tokens.
+        rounds: float64 log of time, instance, batches, pace, seconds of switches, and sum of quotas.
+        host: float64 log of time, node, request, model and blocks, negative where they are freed.
         models, pool, rules: of `workbench.pooling.model.lowered`.
     """
 

@@ -30,6 +30,15 @@ def test_recorded_runs_are_counted_apart(recorded):
     assert "Real run: bytes" not in text
 
 
+def test_a_run_whose_processes_worked_most_of_the_time_is_not_called_paced(recorded):
+    assert "of the time (paced)" in report(recorded)
+    busy = tuple(
+        one.model_copy(update={"value": "0.3"}) if one.quantity.startswith("waiting of ") else one
+        for one in recorded.sources
+    )
+    assert "30% of the time (busy)" in report(recorded.model_copy(update={"sources": busy}))
+
+
 def test_live_runs_are_counted_as_such(recorded):
     live = recorded.model_copy(
         update={

@@ -1,0 +1,1 @@
+"""Figures, tables and claims as experiments: a folder a paper, what they share beside them; see `spec`."""

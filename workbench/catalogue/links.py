@@ -27,6 +27,9 @@ def link_cost(context: Context, cluster: Cluster, rate: str = "achievable", node
         rate: "achievable", with the overhead per message, or "nominal", without; where a profile states only the other
             rate (a measured machine has no nominal one) that one is taken, and the ledger says so.
         nodes: how many hosts the experiment supposes; more than the cluster has is noted in the ledger.
+
+    Raises:
+        InputError: the cluster states no rate of its network card.
     """
     nic = cluster.nic
     if nodes > cluster.hosts:

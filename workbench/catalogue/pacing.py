@@ -2,6 +2,7 @@
 
 from workbench.catalogue.context import Context
 from workbench.catalogue.outcome import Outcome
+from workbench.executor.scale import times_show
 from workbench.transfer.real import RealMulticast
 
 _MARKS = {"σ of ": "σ", "θ of ": "θ", "overhead of ": "overhead", "waiting of ": "waiting"}
@@ -26,10 +27,11 @@ def pacing_note(outcome: Outcome) -> str:
     if len(found) < len(_MARKS):
         return ""
     kind = "Recorded run" if "recorded" in outcome.backends else "Real run"
+    shown = " or ".join(dict.fromkeys(times_show(share) for share in sorted(found["waiting"], reverse=True)))
     return (
         f"{kind}: bytes over σ = {_range(found['σ'], '{:.3g}')}, seconds times θ = {_range(found['θ'], '{:.3g}')}; "
         f"mean lateness {_range(found['overhead'], '{:.1%}')} of a step, processes waited "
-        f"{_range(found['waiting'], '{:.0%}')} of the time (paced). Links are paced to the α and B that the formula "
+        f"{_range(found['waiting'], '{:.0%}')} of the time ({shown}). Links are paced to the α and B that the formula "
         "uses: that both agree is evidence for the schedule and its executor, not for the rate."
     )
 

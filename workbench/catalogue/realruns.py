@@ -21,7 +21,7 @@ def real_seconds(
     cost: Hockney,
     slow: Mapping[tuple[int, int], float] | None = None,
 ) -> float:
-    """Seconds, at full size, until the last of the real processes holds the message. Parameters: see below."""
+    """Seconds, at full size, until the last of the real processes holds the message; all as of `real_completion`."""
     return float(real_completion(context, schedule, message_bytes, cost, slow).max())
 
 

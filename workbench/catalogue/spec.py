@@ -143,7 +143,7 @@ def experiment(
         title, question: what it shows and what it asks, for readers.
         backends: those it can answer with, the default first.
         seconds: rough duration by backend on two cores.
-        draw: `module.function` under `workbench.figures`, called with tables and published points.
+        draw: `module.function` under `workbench.figures`, which makes a figure of an outcome, or of one panel of it.
         say: (tables, parameters) -> one sentence computed from the data.
         panels: names of single panels the figure can be asked for.
         matches, orderings, judges: what is judged, see `Match`, `Ordering`; a judge maps a `Draft` to verdicts.

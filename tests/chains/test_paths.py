@@ -295,7 +295,7 @@ def test_what_is_no_dispatch_function(run):
 
 def test_functions_of_other_arguments():
     for function in (lambda: 0, lambda inside: 0, len):
-        with pytest.raises(InputError, match="six arguments"):
+        with pytest.raises(InputError, match="6 arguments"):
             dispatcher(function)
 
 

@@ -240,8 +240,24 @@ def test_own_dispatch_is_asked_the_same_by_both_engines():
 def test_own_dispatch_that_cannot_be_is_refused():
     from workbench.serving.policy.functions import SIGNATURE
 
-    with pytest.raises(UserError, match="returned a number that is no position"):
-        small(policies={"dispatch": lambda places, outstanding, tokens, draw, turn: 7})
+    def writes(places, outstanding, tokens, draw, turn):
+        places[0] = 99
+        return 0
+
+    for wrong in (
+        lambda places, outstanding, tokens, draw, turn: 7,
+        lambda places, outstanding, tokens, draw, turn: 0.5,
+        lambda places, outstanding, tokens, draw, turn: np.nan,
+        lambda places, outstanding, tokens, draw, turn: 1 // turn,
+        lambda places, outstanding, tokens, draw, turn: tokens[places.size],
+    ):
+        with pytest.raises(UserError, match="failed, or returned a number that is no position"):
+            small(policies={"dispatch": wrong})
+    whole = small(policies={"dispatch": lambda places, outstanding, tokens, draw, turn: 0.0})
+    assert (whole.backend, whole.notes) == ("compiled", ())
+    assert whole.requests.equals(small(policies={"dispatch": "first-free"}).requests)
+    asked = small(policies={"dispatch": writes})
+    assert "SimPy serves, because the dispatch function writes does not compile" in asked.notes[0]
     for wrong in (7, -1, 0.5, None):
         with pytest.raises(UserError, match=r"returned|failed"):
             small(policies={"dispatch": lambda *told, k=wrong: k}, backend="simpy")

@@ -1,14 +1,11 @@
 """A user's own dispatch policy as compiled code: only it is compiled, not the event loop."""
 
-import inspect
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from numba import types
 
-from workbench.errors import InputError
-from workbench.records import shown
+from workbench.choosing import own_choice
 
 SIGNATURE = types.int64(
     types.int64[::1], types.int64[::1], types.float64[::1], types.int64, types.float64[::1], types.float64[::1]
@@ -36,26 +33,10 @@ def dispatcher(function: Callable) -> Callable:
 
     >>> slowest = dispatcher(lambda inside, slots, rate_per_s, waiting, draw, memory: inside.size - 1)
     """
-    if not callable(function):
-        raise InputError(f"is {shown(function)}", "give the name of a policy, or a function", field="dispatch")
-    plain = getattr(function, "py_func", function)
-    try:
-        inspect.signature(plain).bind(*_GIVEN)
-        asked = numba.njit([_GIVEN], boundscheck=True)(plain)
-        return numba.cfunc(SIGNATURE)(_guarded(asked))
-    except numba.core.errors.NumbaError as error:
-        reason = next((line.strip() for line in str(error).splitlines()[1:] if line.strip()), "unknown reason")
-        raise InputError(
-            f"does not compile: {reason}",
-            "use numbers, arrays and loops only, write to `memory` only, or run it in SimPy",
-            field="dispatch",
-        ) from None
-    except (TypeError, ValueError):
-        raise InputError(
-            "is no function of six arguments",
-            "write it as f(inside, slots, rate_per_s, waiting, draw, memory)",
-            field="dispatch",
-        ) from None
+    advice = "use numbers, arrays and loops only, write to `memory` only, or run it in SimPy"
+    return own_choice(
+        function, _GIVEN, SIGNATURE, _guarded, "f(inside, slots, rate_per_s, waiting, draw, memory)", advice
+    )
 
 
 def _guarded(asked: Callable) -> Callable:

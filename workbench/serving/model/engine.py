@@ -38,7 +38,7 @@ def run_compiled(lowered: Lowered, chooser: Callable | None = None, *, jumps: bo
         raise too_many_decisions(scaling.tick_s)
     if finished == BAD_CHOICE:
         raise UserError(
-            "The dispatch function returned a number that is no position in the places it was offered; "
-            "return 0 to places.size - 1."
+            "The dispatch function failed, or returned a number that is no position in the places it was offered; "
+            "return 0 to places.size - 1 (run on SimPy it says what was wrong)."
         )
     return Outcome(*finished)

@@ -14,6 +14,8 @@ SYSTEMS = (VLLM, NF_BALANCE, NF_DFS, BLEND, OPTIMAL)
 
 def first(table: pl.DataFrame) -> pl.DataFrame:
     """The first run of the first backend."""
+    if not len(table):  # nothing of this panel is known yet
+        return table
     table = table.filter(pl.col("backend") == table["backend"][0])
     return table.filter(pl.col("replication") == 0) if "replication" in table.columns else table
 
@@ -171,7 +173,9 @@ def steps(outcome: Outcome, panel: str | None = None) -> Canvas:
 
         return paint
 
-    painters = {system: (system, painter(system)) for system in (NF_DFS, NF_BALANCE, BLEND)}
+    words = ["dotted by formula" if name == "analytic" else "dashed by the run" for name in switch["backend"]]
+    titles = {NF_DFS: f"{NF_DFS}; where compute turns to memory: {', '.join(sorted(set(words), reverse=True))}"}
+    painters = {system: (titles.get(system, system), painter(system)) for system in (NF_DFS, NF_BALANCE, BLEND)}
     return stack(f"Compute and memory time of the steps, {outcome.parameters['trace']}", painters, panel)
 
 

@@ -243,7 +243,10 @@ def run_length(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     painters = {
         "share": ("how near the practical optimum", painter("share", "share of the optimum")),
-        "tail": ("time after the pool was a quarter full for the last time", painter("tail", "share of the time")),
+        "tail": (
+            "time after the pool was a quarter full for the last time; dotted: 5 %",
+            painter("tail", "share of the time"),
+        ),
     }
     return stack("Is the run long enough?", painters, panel)
 

@@ -190,5 +190,9 @@ def residency(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.x(row, title="time, s", rangemode="tozero").y(row, title="share of evicted models", range=[0, 1.03])
 
     held = f"{parameters['capacity']} of {parameters['models']} models, each asked for every {parameters['gap_s']:g} s"
-    painters = {"times": (held, times), "readings": ("what the text could mean", by_readings)}
+    limit = f"dotted: {residencies.LIMIT_S:g} s"
+    painters = {
+        "times": (f"{held}; {limit}", times),
+        "readings": (f"what the text could mean; {limit}", by_readings),
+    }
     return stack("Time in a least-recently-used cache", painters, panel)

@@ -61,7 +61,7 @@ def switches(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.y(row, title="% of requests", range=[0, 101])
 
     painters = {
-        "switches": ("32 models at 0.1 requests per s each", left),
+        "switches": (f"32 models at 0.1 requests per s each; dotted: {fig15.NO_TIME_S:g} s", left),
         "sync": ("requests, by set-up (models x requests/s each)", right),
     }
     return stack("Switches and waits for KV caches", painters, panel)

@@ -92,7 +92,7 @@ def replay(outcome: Outcome, panel: str | None = None) -> Canvas:
     painters = {
         "requests": ("each request, ours over measured", each),
         "server": ("requests that run (ours with the evicted ones) and that wait", state),
-        "changes": ("how far the means are off when one thing is changed", changes),
+        "changes": (f"how far the means are off when one thing is changed; dotted: ±{BAND:.0%}", changes),
     }
     return stack("A measured vLLM run, replayed", painters, panel)
 

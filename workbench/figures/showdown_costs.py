@@ -14,7 +14,7 @@ SAVED = {"time_saved": "GPU time saved", "gpus_saved": "GPUs saved"}
 
 def savings(outcome: Outcome, panel: str | None = None) -> Canvas:
     """Shares saved and costs by correlation; cost of a GPU by the share of time in which it works."""
-    chosen = outcome.parameters["correlation"]
+    chosen, share = outcome.parameters["correlation"], outcome.tables["saved"]["break_even"][0]
 
     def saved(made: Canvas, row: int) -> None:
         palette = Palette(tuple(SAVED.values()))
@@ -39,7 +39,6 @@ def savings(outcome: Outcome, panel: str | None = None) -> Canvas:
         for name in ("bought", "pay per use"):
             part = table.filter(pl.col("way") == name)
             made.add(*curve(part, "used_share", "usd_per_hour", f"a GPU, {name}", palette), row=row)
-        share = outcome.tables["saved"]["break_even"][0]
         if share <= 1:
             made.line(x=share, row=row, color=GREY, dash="dot", width=1)
         made.x(row, title="share of time at work", tickformat=".0%").y(row, title="USD an hour", rangemode="tozero")
@@ -47,7 +46,7 @@ def savings(outcome: Outcome, panel: str | None = None) -> Canvas:
     painters = {
         "saved": ("What is saved", saved),
         "cost": ("A million tokens", cost),
-        "break-even": ("Buy or pay per use?", even),
+        "break-even": ("Buy or pay per use?" + (" Upright line: where both cost as much" if share <= 1 else ""), even),
     }
     return stack("GPU time is not GPUs bought", painters, panel)
 

@@ -17,7 +17,7 @@ def held_run(monkeypatch):
 
     real = running.run_unjudged
 
-    def run(entry, values, *, backends, stop=None, progress=None, quick=False):
+    def run(entry, values, *, backends, stop=None, progress=None, quick=False, so_far=None):
         if "simpy" not in backends:
             return real(entry, values, backends=backends)
         Held.started.set()
@@ -25,7 +25,7 @@ def held_run(monkeypatch):
         if stop.is_set() and not Held.deaf:
             raise Stopped("Stopped before it was finished.")
         progress("nearly done")
-        return real(entry, values, backends=backends, progress=progress, quick=quick)
+        return real(entry, values, backends=backends, progress=progress, quick=quick, so_far=so_far)
 
     monkeypatch.setattr(running, "run_unjudged", run)
     return Held

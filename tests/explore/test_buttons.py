@@ -53,7 +53,7 @@ def test_a_long_run_shows_a_quick_one_first_which_stays_where_it_is_stopped(monk
     real, modes = running.run_unjudged, []
 
     def watched(entry, values, *, backends, quick=False, **how):
-        modes.append((quick, simulation_drawn(explorer, "compiled"), "A quick look" in explorer._status.value))
+        modes.append((quick, simulation_drawn(explorer, "compiled"), "the whole goes on" in explorer._status.value))
         if not quick:
             how["progress"]("half of it")
             modes.append(explorer._status.value)

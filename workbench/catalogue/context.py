@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from workbench import profiles
 from workbench.errors import WorkbenchError
@@ -33,11 +34,12 @@ class Context:
         seed: int = 0,
         stop: threading.Event | None = None,
         progress: Callable[[str], object] | None = None,
+        show: Callable[[dict[str, pl.DataFrame], dict[str, Any]], object] | None = None,
     ):
         self.backend, self.mode, self.seed = backend, mode, seed
         self.traces: list[str] = []
         self.incomparable = ""
-        self._stop, self._progress = stop, progress
+        self._stop, self._progress, self._show = stop, progress, show
         self._sources: dict[tuple[str, str], Source] = {}
 
     @property
@@ -90,3 +92,13 @@ class Context:
         self.check()
         if self._progress is not None:
             self._progress(text)
+
+    def so_far(self, tables: dict[str, pl.DataFrame], **holding: Any) -> None:
+        """Hand out tables of which rows are still to come, for whoever draws them meanwhile.
+
+        Parameters:
+            tables: as the experiment is to return them; those that are not drawn may be left out.
+            holding: parameters that are otherwise for these rows than for all.
+        """
+        if self._show is not None:
+            self._show(tables, holding)

@@ -2,9 +2,11 @@
 
 import datetime
 import functools
+import math
 import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -23,6 +25,12 @@ from workbench.catalogue.spec import BACKENDS, Spec
 from workbench.errors import MissingData, MissingExtra, UnknownName, UserError
 from workbench.records import Source, check_watching
 from workbench.results import Verdict
+
+Part = tuple[str, int, dict[str, pl.DataFrame]]
+"""Backend, replication and tables."""
+
+BETWEEN_S = 1.0
+"""Time between two pictures of a run that goes on: to draw one takes time from it."""
 
 VERSIONED = ("workbench-llm", "numpy", "numba", "polars", "simpy", "torch")
 
@@ -44,6 +52,7 @@ def run_unjudged(
     points: str | None = None,
     stop: threading.Event | None = None,
     progress: Callable[[str], object] | None = None,
+    so_far: Callable[[Outcome], object] | None = None,
 ) -> tuple[Outcome, Callable[[], tuple[Verdict, ...]]]:
     """Run one experiment, and hand back besides what judges it: to blame an assumption takes runs of its own.
 
@@ -56,9 +65,15 @@ def run_unjudged(
         quick: fewer repetitions and smaller sizes where the experiment has such a mode.
         points: a CSV file of the reader's own published points, overlaid and judged too.
         stop, progress: a Stop button's event and a function that is told how far the work is.
+        so_far: a function that is handed outcomes of a part, without sentence and agreement, by experiments that draw
+            what they have before the rest is known; at once the first, then one a second at most.
 
     Returns:
         The outcome without verdicts, and a function that finds them; `stop` stops that too.
+
+    Raises:
+        UserError: a parameter, backend, seed or number of replications that cannot be, or no backend that can run here.
+        InputError: a file of points that cannot be read. Stopped: somebody pressed Stop.
     """
     check_watching(progress, stop)
     chosen = chosen_backends(spec, backends)
@@ -69,10 +84,38 @@ def run_unjudged(
     not_run: dict[str, str] = {}
     used: dict[str, None] = {}
     against: list[str] = []
-    parts: list[tuple[str, int, dict[str, pl.DataFrame]]] = []
+    parts: list[Part] = []
+    points_table = published(spec.id)
+    if points is not None:
+        points_table = pl.concat([points_table, read_points(points, spec.id)])
+    comparable, reason = _comparable(spec, parameters)
+
+    def told(parts: list[Part], holding: Mapping[str, Any] | None = None) -> Outcome:
+        """All parts as an outcome; those of which more is to come hold what they hold, and say nothing yet."""
+        tables = _joined(parts, spec.stochastic)
+        return Outcome(
+            experiment=spec.id,
+            parameters={**parameters, **(holding or {})},
+            backends=tuple(dict.fromkeys(backend for backend, _, _ in parts)),
+            tables=tables,
+            published=points_table,
+            comparable=comparable,
+            reason=reason,
+            verdicts=(),
+            agreement=agreements(spec.agrees, tables) if holding is None else (),
+            sources=(*_parameter_sources(spec, parameters), *sources.values()),
+            not_run=not_run,
+            sentence=spec.say(tables, parameters) if holding is None else "",
+            mode=mode,
+            seed=seed,
+            seeds=seeds,
+            origin=origin(),
+        )
+
     for backend in chosen:
         for index, child in enumerate(seeds):
-            context = Context(backend, mode, child, stop, progress)
+            show = _now_and_then(so_far, lambda one, holding: told([*parts, one], holding), backend, index)
+            context = Context(backend, mode, child, stop, progress, show)
             context.tell(f"{spec.id}: {backend}" + (f", run {index + 1} of {len(seeds)}" if len(seeds) > 1 else ""))
             try:
                 parts.append((backend, index, spec.function(context, **parameters)))
@@ -89,13 +132,10 @@ def run_unjudged(
             against += [context.incomparable] if context.incomparable else []
     if not parts:
         raise UserError(f"{spec.id}: nothing ran. " + " ".join(not_run.values()))
-    tables = _joined(parts, spec.stochastic)
-    points_table = published(spec.id)
-    if points is not None:
-        points_table = pl.concat([points_table, read_points(points, spec.id)])
-    comparable, reason = _comparable(spec, parameters)
     if comparable and against:
         comparable, reason = False, against[0]
+    outcome = told(parts)
+    tables = outcome.tables
 
     again: dict[str, dict[str, pl.DataFrame]] = {}
 
@@ -113,24 +153,6 @@ def run_unjudged(
 
     trace = ", ".join(used) or str(parameters.get("trace", ""))
     draft = Draft(spec, parameters, tables, points_table, comparable, reason, mode, seeds, trace, rerun)
-    outcome = Outcome(
-        experiment=spec.id,
-        parameters=parameters,
-        backends=tuple(dict.fromkeys(backend for backend, _, _ in parts)),
-        tables=tables,
-        published=points_table,
-        comparable=comparable,
-        reason=reason,
-        verdicts=(),
-        agreement=agreements(spec.agrees, tables),
-        sources=(*_parameter_sources(spec, parameters), *sources.values()),
-        not_run=not_run,
-        sentence=spec.say(tables, parameters),
-        mode=mode,
-        seed=seed,
-        seeds=seeds,
-        origin=origin(),
-    )
     return outcome, functools.partial(judge, draft)
 
 
@@ -188,7 +210,27 @@ def replication_seeds(spec: Spec, seed: int, replications: int) -> tuple[int, ..
     return tuple(int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(replications))
 
 
-def _joined(parts: list[tuple[str, int, dict[str, pl.DataFrame]]], stochastic: bool) -> dict[str, pl.DataFrame]:
+def _now_and_then(
+    so_far: Callable[[Outcome], object] | None,
+    told: Callable[[Part, Mapping[str, Any]], Outcome],
+    backend: str,
+    index: int,
+) -> Callable[[dict[str, pl.DataFrame], Mapping[str, Any]], None] | None:
+    """What a context calls with a part: it is told on if the last one was a while ago."""
+    if so_far is None:
+        return None
+    due = -math.inf
+
+    def show(tables: dict[str, pl.DataFrame], holding: Mapping[str, Any]) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            so_far(told((backend, index, tables), holding))
+            due = time.monotonic() + BETWEEN_S
+
+    return show
+
+
+def _joined(parts: list[Part], stochastic: bool) -> dict[str, pl.DataFrame]:
     joined: dict[str, list[pl.DataFrame]] = {}
     for backend, index, tables in parts:
         for name, table in tables.items():

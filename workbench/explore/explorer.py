@@ -29,7 +29,7 @@ PATIENCE_S = 0.5
 QUICK_LOOK_S = 1.0
 """A simulation that takes longer shows fewer and smaller runs first."""
 
-QUICK_LOOK = "A quick look; the whole goes on:"
+FIRST_LOOK, QUICK_LOOK = "A quick look comes first:", "A quick look; the whole goes on:"
 
 _WARM: set[str] = set()
 """Experiments whose live backends have answered once in this process."""
@@ -224,7 +224,8 @@ class Explorer:
             early = backend != "torch" and self.spec.seconds.get(backend, 0.0) > QUICK_LOOK_S
             with real_turn(stop, tell) if backend == "torch" else compiling(tell):
                 if early:
-                    show(running.run_unjudged(self.spec, values, **how, quick=True, progress=tell)[0])
+                    first = {**how, "quick": True, "progress": lambda text: tell(f"{FIRST_LOOK} {text}")}
+                    show(running.run_unjudged(self.spec, values, **first, so_far=show)[0])
                 told = (lambda text: tell(f"{QUICK_LOOK} {text}")) if early else tell
                 outcome, judged = running.run_unjudged(self.spec, values, **how, progress=told)
                 show(outcome)

@@ -132,7 +132,6 @@ def fig11(
     curves.append(Curve("a", MUX, MUX, "paper", {"only": "qwen2.5-7b" if mux == "all 7B" else ""}))
     curves.append(Curve("a40", FASTER, AEGAEON, "simulator", {"switch": ByRate(bytes_per_s=40e9)}))
     table = sweep(context, [curve for curve in curves if curve.panel in axes], axes, common)
-    table = table.with_columns(panel=pl.col("panel").str.slice(0, 1))
     if context.backend == "simpy":
         return {"curve": table}
     realised = _realised(context, arrivals)

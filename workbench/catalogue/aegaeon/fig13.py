@@ -105,7 +105,7 @@ def fig13(
         return {"curve": table}
     static = {panel: axis._replace(places=(16, PLACED)) for panel, axis in axes.items() if panel in SCALES}
     mux = [Curve(panel, MUX, MUX, "paper", {"only": "qwen2.5-7b"}) for panel in SCALES]
-    table = pl.concat([table, sweep(context, mux, static, common)]).with_columns(panel=pl.col("panel").str.slice(0, 1))
+    table = sweep(context, mux, static, common, before=table)
     known = _known(table, metric)
     step_s, _ = usual(context, cluster, variant)
     most = most_batches(step_s, USUAL_SWITCH_S, Turns(tbt_s=0.02))

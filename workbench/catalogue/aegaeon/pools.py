@@ -1,5 +1,6 @@
 """Pools under the synthetic market: what the experiments on attainment share."""
 
+import functools
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -77,7 +78,7 @@ def models_on(
 ) -> dict[str, PoolModel]:
     """The market's models on a cluster's accelerators; all alike where `only` names one of the mix."""
     accelerator = context.cluster(cluster).accelerator
-    made = market_models(count, accelerator, variant, steps_on(accelerator))
+    made = _market_models(count, accelerator, variant)
     for model in {model.name: model for model in made.values()}.values():
         context.cite(
             f"{model.name}, weights", model.weight_bytes, "bytes", "computed", facts().variants[variant].source
@@ -86,7 +87,16 @@ def models_on(
     if only:
         one = next(model for model in made.values() if model.name == only)
         return dict.fromkeys(made, one)
-    return made
+    return dict(made)
+
+
+@functools.lru_cache(maxsize=64)
+def _market_models(count: int, accelerator: Accelerator, variant: str) -> dict[str, PoolModel]:
+    """Kept, as is the trace: every system of a figure serves the same."""
+    return market_models(count, accelerator, variant, steps_on(accelerator))
+
+
+_market_trace = functools.lru_cache(maxsize=64)(market_trace)
 
 
 def serve(
@@ -118,7 +128,7 @@ def serve(
     hosts = context.cluster(cluster)
     if lead is not None:
         changes |= {"prefill": lead, "decode": hosts.accelerators - lead}
-    trace = market_trace(
+    trace = _market_trace(
         count, rate_per_s, duration_s, generator=generator, prompt_factor=prompt_factor, output_factor=output_factor,
         seed=context.seed,
     )  # fmt: skip

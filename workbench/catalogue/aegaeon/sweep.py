@@ -16,7 +16,8 @@ class Curve(NamedTuple):
     """One curve of a panel.
 
     Attributes:
-        panel, label: where it is drawn and what it is called.
+        panel: its axis, and by its first letter where it is drawn.
+        label: what it is called.
         system, variant: who serves, and as whom.
         options: further keywords of `serve`.
     """
@@ -45,11 +46,12 @@ class Axis(NamedTuple):
 
 
 def sweep(
-    context: Context, curves: Iterable[Curve], axes: Mapping[str, Axis], common: Mapping[str, Any]
-) -> pl.DataFrame:
+    context: Context, curves: Iterable[Curve], axes: Mapping[str, Axis], common: Mapping[str, Any],
+    before: pl.DataFrame | None = None,
+) -> pl.DataFrame:  # fmt: skip
     """Attainment of every curve at every place of its panel: `panel, label, models, rate_per_s, x`, one column a
-    definition, `realised` and `switches_per_s`."""
-    rows = []
+    definition, `realised` and `switches_per_s`; beneath what was found before."""
+    rows = [] if before is None else before.to_dicts()
     for curve in curves:
         axis = axes[curve.panel]
         for place in axis.places:
@@ -61,11 +63,12 @@ def sweep(
                 ttft_s=10.0 * axis.scale, tbt_s=0.1 * axis.scale, **common, **curve.options,
             )  # fmt: skip
             rows.append(_row(curve, axis, models, rate, float(place), run))
+        context.so_far({"curve": pl.DataFrame(rows)})
     return pl.DataFrame(rows)
 
 
 def _row(curve: Curve, axis: Axis, models: int, rate: float, x: float, run: PoolRun) -> dict[str, Any]:
-    about = {"panel": curve.panel, "label": curve.label, "models": models, "rate_per_s": rate, "x": x}
+    about = {"panel": curve.panel[0], "label": curve.label, "models": models, "rate_per_s": rate, "x": x}
     return about | rates_of(run, axis.scale) | {"realised": realised(run, models, rate, axis.duration_s)}
 
 

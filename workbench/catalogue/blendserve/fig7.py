@@ -1,6 +1,6 @@
 """Figure 7: throughput of five systems on the four traces, Llama-3-8B on one A100 and 70B on eight."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import polars as pl
@@ -198,7 +198,9 @@ def fig7(
             context.tell(f"panel {panel}: {trace}")
             size = size_of(context, requests, QUICK)
             setup = Setup(costs, "burstgpt-like", density, sharing, size, context.seed)
-            found += _of_trace(context, panel, trace, setup, rates, scan, batch)
+            for row in _of_trace(context, panel, trace, setup, rates, scan, batch):
+                found.append(row)
+                context.so_far({"throughput": pl.DataFrame(rows + found)})
             if panel == "a" and context.backend == "compiled" and context.mode == "full":
                 known += _by_other_scans(setup, rates, scan, trace)
         rows += found
@@ -211,7 +213,7 @@ def fig7(
 
 def _of_trace(
     context: Context, panel: str, trace: str, setup: Setup, rates: Rates, scan: str, batch: int
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     pool = made(setup).mix.pool
     best = pool.tokens / limits(setup, rates).practical_s
 
@@ -221,16 +223,15 @@ def _of_trace(
             "share": tokens_per_s / best, "sharing": sharing,
         }  # fmt: skip
 
-    rows = []
     if context.backend == "analytic":
         seconds = sum(phase.seconds for phase in phases(pool, made(setup).tree, rates.engine(setup.costs), batch))
-        rows.append(row(NF_DFS, pool.tokens / seconds, made(setup).sharing))
+        yield row(NF_DFS, pool.tokens / seconds, made(setup).sharing)
     else:
         for system in SYSTEMS:
             run = served(setup, NF_DFS if system == VLLM else system, USUAL, scan, batch)
             engine = rates.engine(setup.costs, system)
-            rows.append(row(system, run.throughput(pool, engine), run.sharing(pool)))
-    return [*rows, row(OPTIMAL, best, made(setup).sharing)]
+            yield row(system, run.throughput(pool, engine), run.sharing(pool))
+    yield row(OPTIMAL, best, made(setup).sharing)
 
 
 def _by_other_scans(setup: Setup, rates: Rates, scan: str, trace: str) -> list[tuple[str, object, float, str]]:

@@ -12,6 +12,7 @@ from serving_cases import (
     place,
     scenario,
     small_role_scenarios,
+    with_batches,
     with_prefixes,
     with_ranks,
     with_roles,
@@ -33,7 +34,7 @@ SEEDS = range(600)
 def any_cluster(seed: int) -> Lowered:
     """Half of them on a grid of times; with ranks, prefixes, both, or neither."""
     rng = np.random.default_rng(seed)
-    lowered = with_roles(rng, busy_scenario(rng) if seed % 50 == 0 else scenario(rng))
+    lowered = with_batches(seed, with_roles(rng, busy_scenario(rng) if seed % 50 == 0 else scenario(rng)))
     lowered = with_ranks(rng, lowered) if seed % 2 else lowered
     lowered = with_prefixes(rng, lowered) if seed % 4 > 1 else lowered
     return failing_as_it_lands(rng, lowered) if seed % 3 == 0 else lowered
@@ -99,7 +100,7 @@ def test_large_clusters_with_roles_end_the_same(monkeypatch):
         for jumps in (True, False):
             assert differences(run_compiled(lowered, jumps=jumps), run) == [], f"seed {seed}, jumps {jumps}"
         seen += occurrences(lowered, run)
-        if seed % 3 == 0 and len(run.flows):
+        if seed % 3 == 0 and len(run.flows) and len(lowered.failures.instance):
             lost = np.isnan(run.flows[:, 1]) & (run.flows[:, 3:5] == lowered.failures.instance[:1]).any(axis=1)
             seen["lost as it landed"] += lost.any()
     rare = {name: count for name, count in seen.items() if count < 50}

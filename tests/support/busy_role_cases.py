@@ -3,7 +3,7 @@
 import numpy as np
 from scaling_cases import growing, row
 from sent_weights_cases import with_chains
-from serving_cases import ONE_SECOND, asked, with_ranks
+from serving_cases import ONE_SECOND, asked, with_batches, with_ranks
 
 from workbench.serving.model.lowered import DECODE, NO_LIMIT, PREFILL, Lowered, Updates
 from workbench.serving.model.scaled import EMPTY, UP
@@ -80,6 +80,7 @@ def busy_scenario(seed: int) -> Lowered:
     if seed % 7 < 2:
         time_s = np.unique(moments(2, 20)).astype(float)
         lowered = lowered._replace(updates=Updates(time_s, rng.integers(0, models, time_s.size)))
+    lowered = with_batches(seed, lowered) if seed % 3 == 1 else lowered
     groups, given = 2 * models, lowered.scaling
     decodes = np.arange(groups) >= models
     return lowered._replace(

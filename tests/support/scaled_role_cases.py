@@ -9,7 +9,7 @@ from scaling_cases import (
     small_scaled_scenarios,
     with_memory,
 )
-from serving_cases import with_prefixes, with_ranks
+from serving_cases import with_batches, with_prefixes, with_ranks
 
 from workbench.serving.model.lowered import COLOCATED, DECODE, PREFILL, Instances, Lowered, Network
 from workbench.serving.model.scaled import EMPTY, UP
@@ -58,13 +58,14 @@ def with_scaled_roles(rng: np.random.Generator, base: Lowered) -> Lowered:
     )
 
 
-def doubled(base: Lowered, split, first, network: Network, **changes) -> Lowered:
+def doubled(base: Lowered, split, first, network: Network, batch: int = 0, **changes) -> Lowered:
     """Every row of the models that are split becomes one that prefills and one that decodes.
 
     Parameters:
         split: which models those are.
         first: of each row, which of both is up if it was: 0 or 1.
         network: with numbers for twice as many rows.
+        batch: prompt tokens that those that prefill take when they are free; 0 takes any at any time.
         changes: fields of `Scaling` with numbers for both groups of every model.
     """
     given, row = base.scaling, np.arange(len(base.instances.model))
@@ -72,7 +73,8 @@ def doubled(base: Lowered, split, first, network: Network, **changes) -> Lowered
     rows = np.repeat(row, 1 + twice)
     second = np.concatenate([[False], rows[1:] == rows[:-1]])
     role = np.where(twice[rows], np.where(second, DECODE, PREFILL), COLOCATED)
-    instances = Instances(*(column[rows] for column in base.instances))._replace(role=role)
+    instances = Instances(*(column[rows] for column in base.instances))
+    instances = instances._replace(role=role, batch=batch * (role == PREFILL))
     started = (given.start_state[rows] == UP) & (~twice[rows] | (second == first[rows]))
     of_groups = {name: np.concatenate([getattr(given, name)] * 2) for name in OF_GROUPS} | changes
     none = np.full(of_groups["multicast_s"].shape, np.inf)
@@ -98,6 +100,7 @@ def scaled_role_scenario(seed: int) -> Lowered:
         base = failing_multicasts(rng) if seed % 4 == 1 else scaled_scenario(rng)
     base = with_memory(rng, base) if seed % 3 == 0 else base
     base = with_scaled_roles(rng, base)
+    base = with_batches(seed, base) if seed % 40 else base  # those load for ages
     base = with_ranks(rng, base) if seed % 2 else base
     return with_prefixes(rng, base) if seed % 8 > 5 else base
 
@@ -126,6 +129,7 @@ def small_scaled_role_scenarios(draw) -> Lowered:
         split,
         each(st.integers(0, 1), n),
         network,
+        batch=draw(st.sampled_from([0, 1, 5])),
         kind=kind,
         par=np.tile(each(st.sampled_from([0.5, 1.0, 2.0, 5.0, 20.0]), 8), (2 * models, 1)),
         min_rows=each(st.integers(0, 1), 2 * models),

@@ -26,10 +26,10 @@ def asked(arrival_s, prompt, output, model=0, draw=(0.0, 0.0), rank=0, prefix=()
 
 def place(
     model=0, limit=NO_LIMIT, slots=8, budget=100, chunk=100, block=4, blocks=100, reserve=0, whole=0, apart=0,
-    cache=0, role=0, form=ONE_SECOND,
+    cache=0, role=0, batch=0, form=ONE_SECOND,
 ):  # fmt: skip
     """One instance: by default there is plenty of everything, and blocks of four tokens."""
-    return model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, cache, role, form
+    return model, limit, slots, budget, chunk, block, blocks, reserve, whole, apart, cache, role, batch, form
 
 
 def cluster(requests, places, failures=(), route=0, until_s=np.inf, prefix_tokens=4) -> Lowered:
@@ -177,6 +177,15 @@ def with_roles(rng: np.random.Generator, base: Lowered) -> Lowered:
     )  # fmt: skip
 
 
+def with_batches(seed: int, base: Lowered) -> Lowered:
+    """In half of them most instances that compute prompts only take them only when they are free."""
+    rng, role = np.random.default_rng([seed, 41]), base.instances.role
+    if rng.random() < 0.5:
+        return base
+    batch = rng.choice([0, 1, 6, 20, 60, 400], role.size) * (role == PREFILL)
+    return base._replace(instances=base.instances._replace(batch=batch))
+
+
 def busy_scenario(rng: np.random.Generator) -> Lowered:
     """Hundreds of long requests on up to twelve instances whose memory just suffices, with failures between them."""
     count, size, dyadic = int(rng.integers(200, 600)), int(rng.choice([1, 4, 12])), bool(rng.integers(2))
@@ -296,7 +305,11 @@ def small_role_scenarios(draw) -> Lowered:
     )
     return base._replace(
         requests=base.requests._replace(model=base.requests.model * 0),
-        instances=instances._replace(model=instances.model * 0, role=role),
+        instances=instances._replace(
+            model=instances.model * 0,
+            role=role,
+            batch=_drawn(draw, st.sampled_from([0, 0, 1, 5]), n) * (role == PREFILL),
+        ),
         network=network,
     )
 

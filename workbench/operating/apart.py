@@ -73,6 +73,7 @@ def groups_apart(
                     step=one.step,
                     kv_tokens=one.kv_tokens,
                     limit=system.limit if role == "prefill" else None,
+                    batch_tokens=system.batch_tokens if role == "prefill" else None,
                     autoscaler=autoscaler_of(
                         system, bound, one.step, one.kv_tokens, deployment.tp, one.requests_per_s, moved
                     ).model_copy(update=scaler),

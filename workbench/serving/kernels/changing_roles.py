@@ -178,6 +178,7 @@ def _follow(state, scaled, j, now_s):
     p = scaled.rows[j, PLACE_OF]
     change(state, scaled, scaled.lists[OCCUPANT, p], EMPTY, now_s)
     scaled.lists[OCCUPANT, p] = j
+    scaled.rows[j, TIER] = RESIDENT_TIER  # by that of an earlier load it would read the weights of others
     change(state, scaled, j, STARTING, now_s)
 
 
@@ -185,7 +186,7 @@ def _follow(state, scaled, j, now_s):
 def _have_weights(scaled, j, now_s):
     """The load of a row whose weights are there, of the operation that is next."""
     row, times = scaled.rows[j], scaled.times[j]
-    row[TIER], row[PIPELINE], row[FROM_HOSTS] = RESIDENT_TIER, -1, 0
+    row[PIPELINE], row[FROM_HOSTS] = -1, 0
     times[READY_S], times[FORMS_S] = now_s, np.inf
     log_load(scaled, j, np.int64(0), now_s)
 

@@ -91,7 +91,11 @@ WEIGHTS = 60
 """The version of its weights."""
 STAYING = 61
 """Of one that only prefills: whether KV that is not on its way stays there."""
-INSTANCE_SIZE = 62
+BATCH = 62
+"""Of one that only prefills: most prompt tokens that it takes at a time, only when free; 0 takes any at any time."""
+SEALED = 63
+"""Whether what waits there was about to start, and blocks for the first were not free: nobody joins it any more."""
+INSTANCE_SIZE = 64
 
 IS_UP, FINISHING = 1, 2
 """What `UP` holds of one that is: any request may come, or only KV of its own version, since there is a newer one."""
@@ -140,7 +144,7 @@ class State(NamedTuple):
     Attributes:
         requests: int32[n, 29] rows.
         moments: float64[n, 6] rows.
-        instances: int64[N, 62] rows.
+        instances: int64[N, 64] rows.
         reals: float64[N, 13] rows.
         cells: int32, what has no fixed size: the ids of all hash blocks, request after request; then for each paged
             instance a histogram of phases, of `block` entries; then the prefix caches.

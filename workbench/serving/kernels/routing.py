@@ -5,6 +5,7 @@ import numpy as np
 from workbench.jit import inner_kernel
 from workbench.serving.kernels.blocks import blocks_to_admit, take_blocks
 from workbench.serving.kernels.layout import (
+    BATCH,
     BEGIN,
     BEHIND,
     BOUNDARY,
@@ -25,6 +26,7 @@ from workbench.serving.kernels.layout import (
     OUTPUT,
     OUTSTANDING,
     PROMPT,
+    QUEUE_HEAD,
     QUEUED,
     RESTARTS,
     ROLE,
@@ -32,6 +34,7 @@ from workbench.serving.kernels.layout import (
     ROUTER_HEAD,
     ROUTER_TAIL,
     RUNNING,
+    SEALED,
     SEGMENT_ROW,
     SENT_HEAD,
     SENT_TAIL,
@@ -66,12 +69,30 @@ def candidates(state, router, m, r):
     for place in range(router.lines[m, BEHIND] - first):
         one = state.instances[router.members[first + place]]
         takes = one[UP] > 0 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]
+        if one[BATCH] > 0:
+            takes = takes and joins_batch(state.requests, one, r)
         if takes and (has_room(state.requests, one, r) if one[ROLE] == DECODES else one[UP] == IS_UP):
             router.offer[0, count] = place
             router.offer[1, count] = one[OUTSTANDING]
             router.offer[2, count] = one[TOKENS]
             count += 1
     return count
+
+
+@inner_kernel
+def joins_batch(requests, one, r):
+    """Whether an instance that takes prompts when it is free is, and a request goes with what it took for its next
+    step: alone always, with others while their tokens are no more than a batch has, and their blocks than are free."""
+    if one[GOING] == 1 or one[RUNNING] > 0:
+        return False
+    if one[QUEUED] == 0:
+        return True
+    tokens, blocks, other = requests[r, NEED], blocks_to_admit(requests, one, r), one[QUEUE_HEAD]
+    for _ in range(one[QUEUED]):
+        tokens += requests[other, NEED]
+        blocks += blocks_to_admit(requests, one, other)
+        other = requests[other, NEXT]
+    return one[SEALED] == 0 and tokens <= one[BATCH] and blocks <= one[FREE]
 
 
 @inner_kernel
@@ -97,6 +118,8 @@ def give(state, j, r, now_s):
         one[COMING] += 1
         send_last(requests, state.shared, r)
         return
+    if one[QUEUED] == 0:
+        one[SEALED] = 0
     queue_last(requests, one, r)
     wake(state, j, now_s)
 

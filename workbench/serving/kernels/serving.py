@@ -116,7 +116,7 @@ def serve(
 
 def _state(requests: tuple, instances: tuple, models: int, jumps: bool) -> State:
     arrival_s, prompt, output, model, draw, rank, ids_at, ids, id_tokens = requests
-    serves, *settings, form = instances
+    serves, *settings, batch, form = instances
     count, size = arrival_s.size, serves.size
     rows = np.zeros((count, layout.REQUEST_SIZE), np.int32)
     rows[:, layout.PROMPT], rows[:, layout.OUTPUT], rows[:, layout.NEED] = prompt, output, prompt
@@ -146,7 +146,7 @@ def _state(requests: tuple, instances: tuple, models: int, jumps: bool) -> State
     cells[ends[size - 1] :] = -1
     # Those who wait to decode have lines of their own, after the models' first ones.
     one[:, layout.MODEL] = serves + models * (one[:, layout.ROLE] == layout.DECODES)
-    one[:, layout.UP], one[:, layout.FREE] = 1, blocks
+    one[:, layout.UP], one[:, layout.FREE], one[:, layout.BATCH] = 1, blocks, batch
     one[:, _NOBODY] = -1
     one[:, layout.PLACE] = PAGE_STEPS
     reals = np.zeros((size, layout.REALS_SIZE))

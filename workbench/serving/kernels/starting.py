@@ -40,6 +40,7 @@ from workbench.serving.kernels.layout import (
     ROLE,
     ROOT,
     RUNNING,
+    SEALED,
     SEGMENT_FROM,
     SINCE,
     SLOTS,
@@ -165,6 +166,7 @@ def start(state, j, now_s):
         return
     if grow(state, j, one, joined):
         admit(state, j, one, now_s)
+    one[SEALED] = 1 if one[RUNNING] == 0 else 0
     if one[RUNNING] == 0:  # KV on its way takes the blocks
         return
 

@@ -144,6 +144,7 @@ def _instances(given: Instances) -> Instances:
     paged = whole["reserve"] == 0
     right(~paged | (whole["block"] <= LARGEST_BLOCK), "block", f"give blocks of at most {LARGEST_BLOCK:,} tokens")
     right(whole["role"] <= DECODE, "role", "give 0 (colocated), 1 (prefill) or 2 (decode)")
+    right((whole["batch"] == 0) | (whole["role"] == PREFILL), "batch", "give 0 to all but those that only prefill")
     return Instances(form=checked_forms(given.form, "form", size), **whole)
 
 
@@ -173,4 +174,4 @@ def _failures(given: Failures, instances: int, what: str = "instance") -> Failur
 
 _REQUESTS = {"prompt": 1, "output": 0, "model": 0, "rank": 0}
 _INSTANCES = {"model": 0, "limit": 1, "slots": 1, "budget": 1, "chunk": 1, "block": 1, "blocks": 1}
-_INSTANCES |= {"reserve": 0, "whole": 0, "apart": 0, "cache": 0, "role": 0}
+_INSTANCES |= {"reserve": 0, "whole": 0, "apart": 0, "cache": 0, "role": 0, "batch": 0}

@@ -67,6 +67,9 @@ class Instances(NamedTuple):
         apart: int64[N], 1 lets no request decode in a step that has prompts to process (prefill first).
         cache: int64[N], hash blocks that the prefix cache holds; 0 for none.
         role: int64[N], `COLOCATED`, `PREFILL` or `DECODE`.
+        batch: int64[N], 0, or of one that computes prompts only, which then takes requests only when it is free, that
+            is while it runs none: most prompt tokens that it takes at a time, all of them within its free blocks; one
+            request at least, whatever it has. Where blocks for the first are not free, nobody joins it until it runs.
         form: float64[N, 2, 5], coefficients of the step time: the larger of two rows, each a constant and the parts
             per prompt token, per difference of squares of stored prompt tokens, per stored token of decoding requests,
             and per request.
@@ -84,6 +87,7 @@ class Instances(NamedTuple):
     apart: np.ndarray
     cache: np.ndarray
     role: np.ndarray
+    batch: np.ndarray
     form: np.ndarray
 
 

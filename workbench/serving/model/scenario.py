@@ -56,10 +56,12 @@ ENGINES: dict[str, Engine] = {
     "reserved-slots": Engine(reserve=True),
     "fixed-batches": Engine(slots=8, budget=2**31 - 1, chunk=2**31 - 1, reserve=True, whole=True),
     "prefill-first": Engine(budget=8192, chunk=8192, apart=True),
+    "token-batches": Engine(slots=2**31 - 1, budget=4096, chunk=4096, block_tokens=64, reserve=True),
 }
 """Name -> settings. *continuous*: paged KV, prompts in chunks beside decoding; *reserved-slots*: the same with KV
 reserved for whole requests; *fixed-batches*: a batch runs until all in it are done; *prefill-first*: whole prompts
-before any decoding. Sizes are chosen, not any system's."""
+before any decoding; *token-batches*: steps of 4,096 tokens, KV in blocks of 64 tokens reserved for whole requests, and
+any number of requests, as BlitzScale's artifact has it. The sizes of the others are chosen, not any system's."""
 
 
 def engine_named(name: str, **changes) -> Engine:
@@ -85,6 +87,9 @@ class Group(Asked):
         kv_bytes_per_token: of the KV that is sent; needed with roles.
         kv_tokens: tokens whose KV fits one instance (`workbench.profiles.check_fits` tells).
         limit: most requests queued or running on one before the router holds back; None for no limit.
+        batch_tokens: of *prefill* ones: requests wait at the router until one is free, that is runs none, which takes
+            as many as have so many prompt tokens together and find free blocks, or one that has more; None gives them
+            away at any time.
         autoscaler: with a pool, how many there should be.
         start_up: with a pool, what it takes to start one.
     """
@@ -97,6 +102,7 @@ class Group(Asked):
     role: Literal["colocated", "prefill", "decode"] = "colocated"
     kv_bytes_per_token: Positive | None = None
     limit: AtLeastOne | None = None
+    batch_tokens: AtLeastOne | None = None
     autoscaler: Autoscaler = Autoscaler()
     start_up: StartUp = StartUp()
 
@@ -277,7 +283,7 @@ def _instances(scenario: Scenario, number: dict[str, int], prefix_tokens: int) -
         row = (
             number[group.model], group.limit or NO_LIMIT, one.slots, one.budget, one.chunk, one.block_tokens,
             group.kv_tokens // one.block_tokens, one.reserve, one.whole, one.apart, _cached_blocks(one, prefix_tokens),
-            ROLES[group.role],
+            ROLES[group.role], group.batch_tokens or 0,
         )  # fmt: skip
         if group.kv_tokens < one.block_tokens:
             raise InputError(

@@ -30,6 +30,7 @@ class Instance:
         self.index, self.clock, self.instants, self.log = index, clock, instants, log
         self.model, self.role, self.limit, self.slots = row.model, row.role, row.limit, row.slots
         self.budget, self.chunk, self.form, self.own_form = row.budget, row.chunk, row.form, row.form
+        self.batch = row.batch
         self.reserve, self.whole, self.apart = bool(row.reserve), bool(row.whole), bool(row.apart)
         self.blocks = Blocks(row.blocks, row.block)
         self.prefixes = PrefixCache(row.cache, prefix_tokens)

@@ -17,6 +17,7 @@ class Prefiller(Instance):
     def __init__(self, *args):
         super().__init__(*args)
         self.leaving: dict[Request, int] = {}  # blocks of each, in the order in which their prompts were done
+        self.sealed = False  # whether what waits was about to start, and blocks for the first were not free
 
     @property
     def in_use(self) -> bool:
@@ -35,6 +36,21 @@ class Prefiller(Instance):
     def at_rest(self) -> bool:
         waits = bool(self.queue) and self._newcomer_blocks(self.queue[0]) > self.blocks.free
         return not self.running and (waits or not self.queue)
+
+    def takes(self, request: Request) -> bool:
+        return super().takes(request) and (not self.batch or self._joins_batch(request))
+
+    def _joins_batch(self, request: Request) -> bool:
+        """Whether nothing runs here, and a request goes with what was taken for the next step, or is the first."""
+        if self.running or not self.queue:
+            return not self.running
+        together = [*self.queue, request]
+        tokens, blocks = sum(one.need for one in together), sum(map(self._newcomer_blocks, together))
+        return not self.sealed and tokens <= self.batch and blocks <= self.blocks.free
+
+    def give(self, request: Request) -> None:
+        self.sealed = self.sealed and bool(self.queue)
+        super().give(request)
 
     def let_go(self, request: Request) -> None:
         """Another instance has the KV of a request."""
@@ -70,6 +86,11 @@ class Prefiller(Instance):
         self.blocks.free += sum(self.leaving.values())
         self.leaving.clear()
         return stayed
+
+    def _start(self) -> Step | None:
+        step = super()._start()
+        self.sealed = step is None
+        return step
 
     def _end(self, step: Step) -> bool:
         done = super()._end(step)

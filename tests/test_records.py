@@ -11,7 +11,18 @@ from workbench.errors import InputError
 from workbench.executor.ceilings import Ceilings
 from workbench.executor.faults import Flip, Kill, Stop, Swap
 from workbench.executor.scale import Scale
-from workbench.records import Asked, AtLeastOne, Positive, Quantity, not_negative, positive, shown, takes_records, whole
+from workbench.records import (
+    Asked,
+    AtLeastOne,
+    Positive,
+    Quantity,
+    given_path,
+    not_negative,
+    positive,
+    shown,
+    takes_records,
+    whole,
+)
 from workbench.transfer.model import Hockney, LogGP, Network, Resource
 from workbench.transfer.simulated import Background, Death
 from workbench.workloads import Limits, Poisson
@@ -157,3 +168,11 @@ def test_what_is_shown_stays_on_one_short_line():
     assert shown("a\nb") == r"'a\nb'"
     assert len(shown(np.arange(1000))) == 60
     assert shown(10**5000) == "a number of thousands of digits"
+
+
+@pytest.mark.parametrize("name", ["y" * 256, "é" * 128, "/".join(["y" * 100] * 60), "a\0b", 5, None])
+def test_what_no_file_system_takes_for_a_path_is_refused(name):
+    """The longest name of Linux has 255 bytes, the longest path 4096."""
+    with pytest.raises(InputError, match=r"field 'folder': is .*, which is (too long for a path|not a path); give"):
+        given_path(name, "folder")
+    assert given_path("y" * 255, "folder").name == "y" * 255

@@ -4,6 +4,7 @@ import difflib
 import functools
 import inspect
 import math
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
@@ -196,11 +197,18 @@ def _is_record(kind: Any) -> bool:
     return isinstance(kind, type) and (issubclass(kind, BaseModel) or hasattr(kind, "_fields"))
 
 
+_LONGEST_NAME, _LONGEST_PATH = 255, 4000
+"""Bytes of a file's name, and about those of a path, that file systems take."""
+
+
 def given_path(value: str | Path, name: str) -> Path:
     """The path of a file or folder that a user gave as text or `Path`; else an `InputError` that names it."""
     if not isinstance(value, str | Path) or "\0" in str(value):
         raise InputError(f"is {shown(value)}, which is not a path", "give that of a file or folder", field=name)
-    return Path(value)
+    path = Path(value)
+    if len(os.fsencode(path)) > _LONGEST_PATH or any(len(os.fsencode(part)) > _LONGEST_NAME for part in path.parts):
+        raise InputError(f"is {shown(str(value))}, which is too long for a path", "give a shorter one", field=name)
+    return path
 
 
 def check_watching(progress: Any, stop: Any = None) -> None:

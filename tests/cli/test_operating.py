@@ -233,3 +233,32 @@ def test_what_the_user_can_mend_is_one_sentence_and_exit_code_2(capsys, argument
     assert err.startswith("workbench: ")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+def test_what_could_not_be_written_is_refused_before_any_work(capsys, tmp_path, monkeypatch):
+    """A folder where a file should be, a foreign folder, a name that is too long: exit code 2, and nothing has run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    long = "y" * 300
+    for name, why in (("full", "full"), (long, "too long"), ("full/mine.txt/x", "full/mine.txt is not a folder")):
+        for command in (
+            ["simulate", "fixed", *COMMON, "--out", name], ["simulate", "fixed", *COMMON, "--chrome-trace", name],
+            ["sweep", "lambdascale/fig5", "--grid", "nodes=4,8", "--out", name],
+            ["trace", "convert", "azure-code-2023-like", name],
+            ["trace", "fit", "azure-code-2023-like", "--draw", name],
+        ):  # fmt: skip
+            code, out, err = run(capsys, *command)
+            assert (code, out, err.count("\n")) == (2, "", 1), (command, err)
+            assert why in err
+    for command in (
+        ["grade", long],
+        ["grade", tmp_path, "--out", long],
+        ["trace", "info", long],
+        ["compare", long, long],
+    ):
+        code, out, err = run(capsys, *command)
+        assert (code, out) == (2, "")
+        assert "too long for a path" in err
+    assert (tmp_path / "full" / "mine.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]

@@ -12,6 +12,7 @@ import polars as pl
 
 from workbench.errors import InputError
 from workbench.paths import facts_folder
+from workbench.records import given_path
 
 COLUMNS = ("experiment", "series", "x", "value", "low", "high", "unit", "kind", "source")
 _TEXTS = ("experiment", "series", "x", "unit", "kind", "source")
@@ -41,9 +42,7 @@ def read_points(path: str | Path, experiment: str | None = None) -> pl.DataFrame
     Raises:
         InputError: names file, line, column and remedy.
     """
-    if not isinstance(path, str | Path):
-        raise InputError(f"{path!r} is not a path", "give the path of a CSV file of points")
-    path = Path(path)
+    path = given_path(path, "published")
     if not path.is_file():
         raise InputError("no such file", "give the path of a CSV file of points", file=path)
     try:

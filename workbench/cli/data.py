@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from workbench.cli.places import require_writable
+from workbench.cli.places import require_place, require_writable
 from workbench.errors import UserError
 
 
@@ -98,7 +98,7 @@ def _windows(options: argparse.Namespace) -> None:
 def _convert(options: argparse.Namespace) -> None:
     from workbench import workloads
 
-    require_writable(Path(options.out).parent, "give another OUT")
+    require_place(options.out, "give another OUT")
     trace = _load(options)
     path = workloads.convert(trace, options.out)
     print(f"{len(trace):,} requests written to {path}")
@@ -108,7 +108,7 @@ def _fit(options: argparse.Namespace) -> None:
     from workbench import workloads
 
     if options.draw:
-        require_writable(Path(options.draw).parent, "give another --draw")
+        require_place(options.draw, "give another --draw")
     stand_in = workloads.fit(_load(options))
     print(stand_in.model_dump_json(indent=1))
     if options.draw:

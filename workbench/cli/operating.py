@@ -1,12 +1,12 @@
 """simulate, compare, capacity, plan: systems on clusters from the command line."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from workbench.cli import happening
-from workbench.cli.places import require_writable
+from workbench.cli.places import require_place, require_writable
 from workbench.errors import UserError
+from workbench.records import given_path
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -188,9 +188,13 @@ def _simulate(options: argparse.Namespace) -> None:
     from workbench import operating
     from workbench.cli.tables import progress, show
 
-    for path, name in ((options.out, "--out"), (options.chrome_trace, "--chrome-trace")):
-        if path:
-            require_writable(Path(path).parent, f"give another {name}")
+    if options.out:
+        folder = given_path(options.out, "path")
+        if folder.exists() and not operating.is_saved_run(folder):
+            raise UserError(f"{folder} exists and is not a saved run; give another --out.")
+        require_writable(folder.parent, "give another --out")
+    if options.chrome_trace:
+        require_place(options.chrome_trace, "give another --chrome-trace")
     until_s = math.inf if options.until is None else options.until
     system = _system(options, options.system)
     deployment = _deployment(options, apart=_keeps_apart(system))

@@ -36,7 +36,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def _sweep(options: argparse.Namespace) -> None:
     from workbench.catalogue.spec import find
-    from workbench.cli.places import require_writable
+    from workbench.cli.places import require_place
     from workbench.cli.tables import show
     from workbench.face import sweep
     from workbench.paths import write_atomic
@@ -50,7 +50,7 @@ def _sweep(options: argparse.Namespace) -> None:
         grid[name] = [known[name].check(item, spec.id) for item in items] if name in known else items
     settings = dict(_pair(text, "--set", "blocks=16") for text in options.settings)
     if options.out:
-        require_writable(Path(options.out).absolute().parent, "give another --out")
+        require_place(options.out, "give another --out")
     with _cluster(options.scheduler) as client:
         swept = sweep(
             spec.id, grid, backend=options.backend, replications=options.replications, seed=options.seed,

@@ -16,16 +16,17 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def _grade(options: argparse.Namespace) -> None:
-    from workbench.cli.places import require_writable
+    from workbench.cli.places import require_place
     from workbench.cli.tables import progress
     from workbench.paths import write_atomic
+    from workbench.records import given_path
     from workbench.teaching.grading import MARKS, grade_folder
 
-    out = Path(options.out or options.folder)
+    out = given_path(options.out or options.folder, "path")
     if not options.out or out.is_dir():
         out /= "grades.csv"
     if options.out or Path(options.folder).is_dir():  # else refused below, where it is said what to name
-        require_writable(out.parent, "give another --out")
+        require_place(out, "give another --out")
     with progress() as tell:
         graded = grade_folder(options.folder, tell)
     write_atomic(out, graded.table.write_csv())

@@ -76,7 +76,7 @@ def write_run(
 
 def is_saved_run(path: str | Path) -> bool:
     """Whether `save` wrote this folder."""
-    return (Path(path) / FACTS).is_file()
+    return (given_path(path, "path") / FACTS).is_file()
 
 
 def load_run(path: str | Path) -> Run | PooledRun:

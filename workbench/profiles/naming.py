@@ -6,6 +6,7 @@ from pathlib import Path
 from workbench.errors import InputError, UnknownName
 from workbench.paths import facts_folder
 from workbench.profiles.toml_reading import read_toml
+from workbench.records import given_path
 
 NOT_A_PROFILE = {"links"}
 """Files of `data/hardware` that hold a table of their own kind."""
@@ -19,6 +20,7 @@ def looks_like_path(name: str | Path) -> bool:
     """
     if not isinstance(name, str | Path):
         raise InputError(f"{name!r:.60} is no name", "give a name, or the path of a file")
+    given_path(name, "name_or_path")
     return isinstance(name, Path) or name.endswith((".toml", ".json")) or "/" in name or "\\" in name
 
 

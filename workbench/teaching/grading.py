@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.errors import InputError, UserError
-from workbench.records import shown
+from workbench.records import given_path, shown
 from workbench.teaching.calling import call_apart
 from workbench.teaching.judging import Judged, cases_of, judge_calls, judge_value
 from workbench.teaching.reading import PLACEHOLDER, Answers, Given, read_answers
@@ -43,7 +43,7 @@ def grade_folder(folder: str | Path, progress: Callable[[str], object] | None = 
     Raises:
         UserError: no such folder, or no notebook in it.
     """
-    folder = Path(folder)
+    folder = given_path(folder, "folder")
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder; name the one that holds the students' notebooks.")
     paths = sorted(path for path in folder.rglob("*.ipynb") if not _hidden(path.relative_to(folder)))

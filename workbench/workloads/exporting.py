@@ -6,6 +6,7 @@ import polars as pl
 
 from workbench.errors import UserError
 from workbench.paths import write_atomic
+from workbench.records import given_path
 from workbench.workloads.handle import Trace
 from workbench.workloads.sidecar import remember
 
@@ -26,7 +27,7 @@ def convert(trace: Trace, path: str | Path) -> Path:
     Raises:
         UserError: a path with another ending.
     """
-    path = Path(path)
+    path = given_path(path, "path")
     kind = _KINDS.get(path.suffix)
     if kind is None:
         raise UserError(f"{path} ends with none of {', '.join(_KINDS)}; rename it.")

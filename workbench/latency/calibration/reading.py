@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from workbench.errors import InputError, UnknownName
-from workbench.records import shown
+from workbench.records import given_path, shown
 from workbench.workloads.files.head import ROW, Head, head_of
 from workbench.workloads.files.rows import Rows
 from workbench.workloads.files.unpacking import readable
@@ -32,8 +32,7 @@ def benchmark_rows(path: str | Path, columns: Mapping[str, str] | None = None, u
     Raises:
         InputError: a missing column, or a cell that cannot be, with its row.
     """
-    if not isinstance(path, str | Path):
-        raise InputError(f"is {shown(path)}", "give the name of a file", field="path")
+    path = given_path(path, "path")
     if not isinstance(unit, str) or unit not in UNITS:
         raise UnknownName("unit of time", shown(unit), UNITS)
     if not isinstance(columns or {}, Mapping):
@@ -42,7 +41,7 @@ def benchmark_rows(path: str | Path, columns: Mapping[str, str] | None = None, u
     for ours in given:
         if ours not in COLUMNS:
             raise UnknownName("column of benchmark rows", ours, COLUMNS)
-    with readable(Path(path), LIMITS) as (_, facts):
+    with readable(path, LIMITS) as (_, facts):
         head = head_of(facts, str(path), LIMITS)
         wanted = _mapping(head, given)
         rows = Rows(head, dict.fromkeys(wanted.values(), False), (0, None), LIMITS)

@@ -99,10 +99,22 @@ def test_fixed_numbers_of_both_roles():
 
 def test_one_policy_decides_for_blitzscale_and_all_it_is_compared_with():
     """How many instances, when, for how long they keep their place: the same record for each, as the issue asks."""
-    same = ("engine", "dispatch", "roles", "autoscaler", "provisioning", "least", "tick_s", "scrape_s", "keep_s")
+    same = (
+        "engine",
+        "batch_tokens",
+        "dispatch",
+        "roles",
+        "autoscaler",
+        "provisioning",
+        "least",
+        "tick_s",
+        "scrape_s",
+        "keep_s",
+    )
     full = wb.system("blitzscale")
     for name in (*BLITZ, "serverlessllm@blitzscale", "allcache"):
-        other = wb.system(name, roles="apart", autoscaler="roles:down_step=1")
+        batched = {"engine": "token-batches", "batch_tokens": 4096}
+        other = wb.system(name, roles="apart", autoscaler="roles:down_step=1", **batched)
         assert {field: getattr(other, field) for field in same} == {field: getattr(full, field) for field in same}
     steps = [wb.system(name) for name in BLITZ[::-1]]
     changed = [
@@ -230,21 +242,23 @@ def test_a_promise_of_no_time_at_all_is_always_broken(backend):
 
 def test_prompts_wait_for_whoever_is_free_first_and_decode_together():
     """Prompts of a second each: the first instance has computed three at 3 s, when the second one is there after 2 s of
-    loading; from then on both take one at a time. Without a limit all twelve wait where they came to, on the first."""
+    loading; from then on both take one at a time, by a limit or in batches of 100 tokens. Without either all twelve wait
+    where they came to, on the first."""
     step = StepForm(compute=(0.0, 0.01, 0.0, 0.0, 0.0), memory=(0.01, 0.0, 0.0, 0.0, 0.0))
     rows, first_s = [(0.25 * (k % 4), 100, 40) for k in range(12)], {}
     rows = sorted(rows)
-    for limit in (1, None):
+    for choice, limit, batch_tokens in (("limit", 1, None), ("batches", None, 100), ("neither", None, None)):
         system = wb.system(
             "blitzscale@multicast", autoscaler="concurrency:requests=2", tick_s=1.0, limit=limit,
+            batch_tokens=batch_tokens,
             engine=Engine(budget=100, chunk=100),
         )  # fmt: skip
         bounds = wb.deployment(prefill=(1, 2), decode=(1, 1))
         run = served(system, *rows, step=step, deployment=bounds, kv_tokens=4096)
-        first_s[limit] = run.requests["first_token_s"].sort().to_list()
+        first_s[choice] = run.requests["first_token_s"].sort().to_list()
         assert set(run.requests["status"]) == {"done"}
-    assert first_s[1] == pytest.approx([1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8])
-    assert first_s[None] == pytest.approx(range(1, 13))
+    assert first_s["limit"] == first_s["batches"] == pytest.approx([1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8])
+    assert first_s["neither"] == pytest.approx(range(1, 13))
 
 
 @pytest.mark.parametrize("backend", ["simpy", "compiled"])
@@ -291,6 +305,7 @@ def test_a_refused_update_says_what_is_served():
     ("blitzscale@multicast", {"promise_s": 1.0}, "promise_s plays no part"),
     ("blitzscale", {"live": "worth", "judged": "oldest"}, "judged plays no part"),
     ("blitzscale", {"mutate": "draining", "judged": "oldest"}, ""),
+    ("allcache", {"batch_tokens": 4096}, "batch_tokens plays no part"),
     ("allcache", {}, ""),
 ])  # fmt: skip
 def test_choices_without_effect_are_named(name, choices, idle):

@@ -13,9 +13,14 @@ _BLITZ_RULE = {
     "keep_s": "BlitzScale's artifact: 333 ms for 8B and 24B, 1 to 1.5 s for 72B",
     "engine_start": "OSDI'25 paper, appendix A.1: contexts and connections are made beforehand",
     "provisioning": "chosen: as few as the artifact allows",
-    "engine": "chosen: one engine for all",
-    "limit": "chosen: none, a prompt is given away when it comes; BlitzScale's artifact lets all wait in one queue "
-    "until an instance takes up to 4,096 tokens of it",
+    "engine": "chosen: one engine for all whose instances do both phases",
+}
+_BATCHED = {"engine": "token-batches", "batch_tokens": 4096}
+_BATCHED_RULE = {
+    "engine": "BlitzScale's artifact: up to 4,096 tokens of prompts a batch, blocks of 64 tokens, reserved for prompt "
+    "and output on admission, all who decode in every step",
+    "batch_tokens": "BlitzScale's artifact: all prompts wait in one first-come queue, from which an instance that is "
+    "free takes up to 4,096 tokens within its free blocks",
 }
 _BLITZ_CHOICES = {
     "provisioning": "least",
@@ -71,11 +76,12 @@ _CHAIN_RULE = {
 }
 _ROLES_RULE = {
     **_BLITZ_RULE,
+    **_BATCHED_RULE,
     "autoscaler": "BlitzScale's artifact (planner.rs): 0.5 to 0.7 s of prefill waiting, 0.75 to 0.95 of the KV blocks "
     "in use, KV that moves at 0.4 to 0.8 of its rate; one instance goes at a time",
     "roles": "OSDI'25 paper §6: prompts and decoding apart",
 }
-_ROLES_CHOICES = {**_BLITZ_CHOICES, "roles": "apart", "autoscaler": Rule(policy="roles", down_step=1)}
+_ROLES_CHOICES = {**_BLITZ_CHOICES, **_BATCHED, "roles": "apart", "autoscaler": Rule(policy="roles", down_step=1)}
 _MUTATING = {"mutate": "busy", "requeue": True, "artifact": {"mutate": "draining"}}
 _MUTATING_RULE = {
     "mutate": "OSDI'25 paper §5.4: one that computes prompts turns into one that decodes, and another one is loaded in "
@@ -253,7 +259,8 @@ SCALING_SYSTEMS = (
         summary="as many instances for prompts and for decoding as the deployment allows, all the time",
         roles="apart",
         source=_DISTSERVE,
-        sources={"engine": "chosen: one engine for all"},
+        sources=_BATCHED_RULE,
+        **_BATCHED,
     ),
     System(
         name="distserve-half",
@@ -262,8 +269,9 @@ SCALING_SYSTEMS = (
         provisioning="half",
         source=_DISTSERVE,
         sources={
-            "engine": "chosen: one engine for all",
+            **_BATCHED_RULE,
             "provisioning": "chosen: half; the paper says the average that is needed, its counts are not published",
         },
+        **_BATCHED,
     ),
 )

@@ -33,6 +33,7 @@ PLAYS: tuple[tuple[str, Callable[[System], bool]], ...] = (
     ("mutate", lambda system: system.roles == "apart" and system.scales),
     ("requeue", lambda system: system.roles == "apart" and system.scales and system.mutate != "no"),
     ("kv_stays", lambda system: system.roles == "apart" and system.scales and system.mutate != "no"),
+    ("batch_tokens", lambda system: system.roles == "apart"),
     ("promise_s", lambda system: system.live == "promise"),
     ("judged", lambda system: system.live == "promise"),
 )

@@ -37,6 +37,9 @@ class System(Asked):
             KV over their network cards.
         limit: most requests that the router gives one instance at a time, while others wait in one queue for all; None
             for no limit. With roles *apart* it is for those that compute prompts.
+        batch_tokens: with roles *apart*, prompts wait in one queue for all until an instance that computes them is
+            free, that is computes none; it takes the first ones, as many as have so many tokens together and find free
+            blocks there, or one that has more. None gives prompts away at any time.
         autoscaler: how many instances a model gets, a `Rule` or its text; the rule "none" keeps what `provisioning`
             gives.
         least: instances of each model that are always there, unless the deployment has bounds.
@@ -93,6 +96,7 @@ class System(Asked):
     provisioning: Share | AtLeastOne = "full"
     roles: Literal["together", "apart"] = "together"
     limit: AtLeastOne | None = None
+    batch_tokens: AtLeastOne | None = None
     autoscaler: Rule = Rule()
     least: ZeroOrMore = 1
     tick_s: Positive = 1.0

@@ -29,7 +29,7 @@ QUICK = 10.0
 ROWS_FOR_CAPACITY = 1000
 LONGEST = 4095
 KEPT_S, KEPT_72B_S = 1 / 3, 1.0
-_PAPER, _ARTIFACT = "OSDI'25 paper", "BlitzScale's artifact"
+_PAPER = "OSDI'25 paper"
 
 
 class Workload(NamedTuple):
@@ -125,8 +125,8 @@ DECODE_FIRST, ANYBODY = "who decodes, if there is one", "everybody"
 HOST, CARDS = "the host's own links", "network cards"
 SCALED_TOO, STAYING, THERE = "scaled", "scaled, KV stays", "all there"
 EACH, ONE = "where they came to", "in one queue for all"
-BATCH_TOKENS = 4096
-"""Of a batch of prompts that an instance takes at most, by the artifact."""
+BATCHED = {"engine": "token-batches", "batch_tokens": 4096}
+"""How instances batch in the artifact: prompts that wait in one queue go to whoever is free, up to 4,096 tokens."""
 
 PROMISED, ALWAYS = "where the promise would be broken", "whenever a step gets shorter"
 Senders = Annotated[
@@ -166,10 +166,10 @@ Waits = Annotated[
     str,
     Par(
         "Prompts wait",
-        choices=(EACH, ONE),
-        source="where they came to: chosen, the router gives each away at once; in one queue for all: the artifact, "
-        "whose instances take up to 4,096 tokens when they are free, here as many prompts of mean length; the mean "
-        "load is the same for both",
+        choices=(ONE, EACH),
+        status="published",
+        source="in one queue for all: BlitzScale's artifact, whose instances take up to 4,096 tokens when they are "
+        "free; where they came to: the router gives each away at once; the mean load is the same for both",
     ),
 ]
 Half = Annotated[
@@ -248,7 +248,7 @@ def made(name: str, keep_s: float) -> System:
     """A system by its published name, with instances that scale by role, and BlitzScale's rule for all that scale."""
     changes: dict[str, Any] = {"name": name}
     if name in SCALED:
-        changes |= {"keep_s": keep_s, "roles": "apart", "autoscaler": "roles:down_step=1"}
+        changes |= {"keep_s": keep_s, "roles": "apart", "autoscaler": "roles:down_step=1"} | BATCHED
     if name == SLLM_30:
         changes |= {"cache_ttl_s": 30.0}
     return system(NAMES[name], **changes)
@@ -304,10 +304,9 @@ def changes_of(name: str, senders: str, inside: str, helps: str = PROMISED) -> d
     return found | ({"decode_first": senders == DECODE_FIRST} if name in (BLITZ, MULTICAST) else {})
 
 
-def waiting(waits: str, trace: Trace) -> dict[str, Any]:
-    """What of all systems is otherwise where prompts wait in one queue for whoever is free."""
-    mean = float(trace.requests["prompt_tokens"].mean())
-    return {"limit": max(1, round(BATCH_TOKENS / mean))} if waits == ONE else {}
+def waiting(waits: str) -> dict[str, Any]:
+    """What of all systems is otherwise where prompts are given away as they come."""
+    return {"batch_tokens": None} if waits == EACH else {}
 
 
 def swept(
@@ -322,7 +321,7 @@ def swept(
     inside: str = HOST,
     decode: str = SCALED_TOO,
     helps: str = PROMISED,
-    waits: str = EACH,
+    waits: str = ONE,
 ) -> list[Served]:
     """Every system on the same window of every workload."""
     served = []
@@ -331,7 +330,7 @@ def swept(
         if decode == THERE:
             one = one._replace(decode_least=one.full[1])
         hosts, trace = prepared(context, one, load, by, window_s)
-        changes = {each: changes_of(each, senders, inside, helps) | waiting(waits, trace) for each in systems}
+        changes = {each: changes_of(each, senders, inside, helps) | waiting(waits) for each in systems}
         if decode == STAYING:
             turning = [each for each in systems if made(each, one.keep_s).mutate != "no"]
             changes |= {each: changes[each] | {"kv_stays": True} for each in turning}

@@ -63,7 +63,7 @@ _DECODE = Assumption(
     "is what counts",
     {"decode": THERE, "largest_by": PROMPTS, "statistic": "P99", "workloads": (CODE.name,)},
 )
-_QUEUE = Assumption("prompts wait on the instance that they came to", {"waits": ONE, "workloads": (CODE.name,)})
+_QUEUE = Assumption("prompts wait in one queue until an instance is free", {"waits": EACH, "workloads": (CODE.name,)})
 
 
 def _say(tables: Mapping[str, pl.DataFrame], _: Mapping[str, Any]) -> str:
@@ -112,7 +112,7 @@ def fig17(
     window_s: Window = 300.0,
     statistic: Statistic = "P95",
     decode: Decode = SCALED_TOO,
-    waits: Waits = EACH,
+    waits: Waits = ONE,
 ) -> dict[str, pl.DataFrame]:
     """Requests, mean TTFT and TBT by second, distributions, three times of each start, TBT during and outside starts.
 

@@ -52,7 +52,7 @@ _DOWN_LOADED = Assumption(
     "half of 5 and 3 instances is 3 and 2, and the load is half of the largest, which these still serve",
     {"half": DOWN, "load": 0.75},
 )
-_QUEUE = Assumption("prompts wait on the instance that they came to", {"waits": ONE})
+_QUEUE = Assumption("prompts wait in one queue until an instance is free", {"waits": EACH})
 _OWN = Assumption(f"the average latency is that of {FULL}", {"average_of": BLITZ})
 _HALVED = Assumption(f"the average latency is that of {FULL}", {"average_of": HALF})
 
@@ -115,7 +115,7 @@ def fig18(
     window_s: Window = 300.0,
     statistic: Statistic = "P95",
     half: Half = UP,
-    waits: Waits = EACH,
+    waits: Waits = ONE,
     average_of: Annotated[
         str, Par("Five times the average of", choices=SYSTEMS, source="chosen; not said whose average it is")
     ] = FULL,
@@ -128,7 +128,7 @@ def fig18(
     promise of five times the average, which a full provisioning's short waits set: that is no reason for the gap.
     """
     hosts, trace = prepared(context, CONV, load, largest_by, window_s, cluster)
-    changes = waiting(waits, trace)
+    changes = waiting(waits)
     served = {name: serve(context, CONV, hosts, name, trace, half, **changes) for name in SYSTEMS}
     tables = told(list(served.values()))
     full = tables["totals"].filter(system=FULL).row(0, named=True)

@@ -33,7 +33,7 @@ SMALL = Workload("BurstGPT x 7B", "llama-2-7b", 1, "blitzscale-b", BURST.trace, 
 """Promise and counts, by which the load is told, are those of 8B; the paper states none for 7B, and no cluster."""
 
 SYSTEMS = {
-    BLITZ: {"roles": "together", "autoscaler": "backlog:down_step=1"},
+    BLITZ: {"roles": "together", "engine": "continuous", "batch_tokens": None, "autoscaler": "backlog:down_step=1"},
     OVER: {},
     AVERAGE: {},
 }

@@ -33,6 +33,7 @@ ONE_FOR_ALL = {
     "dispatch": "least-outstanding",
     "roles": "together",
     "limit": None,
+    "batch_tokens": None,
     "provisioning": "least",
     "least": 1,
     "tick_s": 0.1,

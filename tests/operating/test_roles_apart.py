@@ -242,8 +242,8 @@ def test_a_promise_of_no_time_at_all_is_always_broken(backend):
 
 def test_prompts_wait_for_whoever_is_free_first_and_decode_together():
     """Prompts of a second each: the first instance has computed three at 3 s, when the second one is there after 2 s of
-    loading; from then on both take one at a time, by a limit or in batches of 100 tokens. Without either all twelve wait
-    where they came to, on the first."""
+    loading; from then on both take one at a time, by a limit or in batches of 100 tokens. Without either all wait where
+    they came to, on the first."""
     step = StepForm(compute=(0.0, 0.01, 0.0, 0.0, 0.0), memory=(0.01, 0.0, 0.0, 0.0, 0.0))
     rows, first_s = [(0.25 * (k % 4), 100, 40) for k in range(12)], {}
     rows = sorted(rows)

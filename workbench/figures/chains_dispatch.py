@@ -123,13 +123,14 @@ def bound_gap(outcome: Outcome, panel: str | None = None) -> Canvas:
                 x, y = solved[axis].to_list(), solved["response_s"].to_list()
                 shown = {"showlegend": bool(panel) or axis == "spread", "legendgroup": "exact"}
                 made.add(scatter(x, y, mode="lines", name="JFFC, exact", line=line, **shown), row=row)
-            for (backend,), one in part.filter(pl.col("backend") != "analytic").group_by("backend"):
+            runs = part.filter(pl.col("backend") != "analytic")
+            for (backend,), one in runs.group_by("backend", maintain_order=True):
                 one = _mean(one, [axis])
                 mark = {"symbol": SYMBOLS[backend], "size": 8, "color": COLOURS[2 if backend == "compiled" else 3]}
                 x, y = one[axis].to_list(), one["response_s"].to_list()
                 shown = {"showlegend": bool(panel) or axis == "spread", "legendgroup": backend}
                 bars = {"type": "data", "array": (3 * one["error_s"]).to_list(), "thickness": 1.2}
-                name = f"JFFC ({WORDS[backend]})"
+                name = _with_errors("JFFC", backend)
                 made.add(scatter(x, y, mode="markers", name=name, marker=mark, error_y=bars, **shown), row=row)
             made.x(row, title=titles[axis]).y(row, title="mean response", rangemode="tozero")
             if axis == "slots":
@@ -152,10 +153,12 @@ def _drawn(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mean(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """Means of all numbers over draws and replications."""
+    """Means of all numbers over draws and replications; of standard errors, that of the mean: runs are independent."""
     rest = [name for name in ("draw", "replication") if name in table.columns and name not in keys]
-    numbers = pl.col(pl.Float64).exclude(keys)
-    return table.drop(rest).group_by(keys, maintain_order=True).agg(numbers.mean()).sort(keys)
+    numbers = [pl.col(pl.Float64).exclude([*keys, "error_s"]).mean()]
+    if "error_s" in table.columns:
+        numbers.append((pl.col("error_s") ** 2).sum().sqrt() / pl.len())
+    return table.drop(rest).group_by(keys, maintain_order=True).agg(numbers).sort(keys)
 
 
 def _series(part: pl.DataFrame, x: str, y: str, palette: Palette, key: str, name: str, backend: str) -> Trace:
@@ -192,13 +195,17 @@ def _band(part: pl.DataFrame, x: str, name: str, shown: object = True) -> list[T
     ]
 
 
+def _with_errors(name: str, backend: str) -> str:
+    return f"{name} ({WORDS[backend]}), ± 3 standard errors"
+
+
 def _paths(table: pl.DataFrame, x: str, name: str) -> list[Trace]:
-    """Simulated means with three standard errors of the mean over draws."""
+    """Simulated means over draws, each with three standard errors of that mean."""
     traces = []
     for (backend,), part in table.group_by("backend", maintain_order=True):
         part = _mean(part, [x])
         mark = {"symbol": SYMBOLS[backend], "size": 9, "color": COLOURS[1 if backend == "compiled" else 2]}
         bars = {"type": "data", "array": (3 * part["error_s"]).to_list(), "thickness": 1.2}
         xs, ys = part[x].to_list(), part["response_s"].to_list()
-        traces.append(scatter(xs, ys, mode="markers", name=f"{name} ({WORDS[backend]})", marker=mark, error_y=bars))
+        traces.append(scatter(xs, ys, mode="markers", name=_with_errors(name, backend), marker=mark, error_y=bars))
     return traces

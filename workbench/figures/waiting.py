@@ -30,8 +30,15 @@ def queues(outcome: Outcome, _: str | None = None) -> Canvas:
 
 
 def _means(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """Mean over replications of every number."""
-    return table.group_by(keys, maintain_order=True).agg(pl.col(pl.Float64).exclude(keys).mean()).sort(keys)
+    """Mean over replications of every number; `low_s` and `high_s` become the ends of the mean's own interval."""
+    numbers = [pl.col(pl.Float64).exclude(keys).mean()]
+    means = table.group_by(keys, maintain_order=True)
+    if "low_s" not in table.columns:
+        return means.agg(numbers).sort(keys)
+    half_s = (((pl.col("high_s") - pl.col("low_s")) / 2) ** 2).sum().sqrt() / pl.len()  # replications are independent
+    middle_s = (pl.col("low_s") + pl.col("high_s")) / 2
+    found = means.agg(*numbers, half_s=half_s).sort(keys)
+    return found.with_columns(low_s=middle_s - pl.col("half_s"), high_s=middle_s + pl.col("half_s")).drop("half_s")
 
 
 def _bars(part: pl.DataFrame, value: str) -> dict:

@@ -1,5 +1,6 @@
 """PETALS and BPRR: placement rules by hand and by their published one-liners, routed paths in both rooms."""
 
+import copy
 from fractions import Fraction
 
 import chain_cases as cases
@@ -25,6 +26,7 @@ from workbench.chains.policy.bprr import cg_bp
 from workbench.chains.policy.petals import SORTED, SUMMED, petals_join
 from workbench.chains.simulated import simulate_routed
 from workbench.errors import InputError, UnknownName, UserError
+from workbench.jit import kernels
 
 
 def rules_for(fleet, window="sorted", most=None, pool=2):
@@ -277,3 +279,24 @@ def test_what_cannot_be_routed():
         routed_path(sized_jobs([0.0], [1.0]), bare)
     with pytest.raises(UserError, match="leaves some of the 9 blocks"):
         bprr(fleet.model_copy(update={"layers": 9}), 0.1)
+
+
+def test_kernels_are_compiled_once_for_arrays_that_may_be_written_to_and_that_may_not():
+    """A fleet holds arrays that may not, and its copies, here or in another process, hold others."""
+    fleet = Fleet(
+        memory_bytes=[40, 40, 60], communication_s=[1, 1, 2], compute_s=[1, 2, 1], layers=3, block_bytes=10,
+        cache_bytes=1,
+    )  # fmt: skip
+    sent = copy.deepcopy(fleet)
+    assert [fleet.memory_bytes.flags.writeable, sent.memory_bytes.flags.writeable] == [False, True]
+    throughput = np.ones(3)
+    throughput.flags.writeable = False
+    jobs, found, counts = sized_jobs([0.0, 0.5, 0.5], [1.0, 1.0, 2.0]), [], []
+    for one in (fleet, sent):
+        asked = (bprr(one, 0.1), petals(one, [0.1] * 3, PetalsRules(0, 2, None, throughput), [0, 1, 2]))
+        asked += (with_work(asked[0], one.communication_s[:, None], one.compute_s[:, None], [1.0]),)
+        finish = [routed_path(jobs, system, contention=shared).finish_s for system in asked for shared in (False, True)]
+        found.append((compose(one, 1).chains, [times.tolist() for times in finish]))
+        counts.append({name: len(one.signatures) for name, one in kernels().items() if ".chains." in name})
+    assert found[0] == found[1]
+    assert counts[0] == counts[1]

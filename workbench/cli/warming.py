@@ -113,11 +113,13 @@ def _queueing() -> None:
 
 def _caching() -> None:
     from workbench.caching.model import KeepAlive, LruCache, keep_alive, lru_evictions, scale_ups
+    from workbench.caching.simulated import simulate_keep_alive
 
     keep_alive([0.0, 1.0], KeepAlive(nodes=2))
     LruCache(models=3, capacity=1, rate_per_s=1.0).gone([1.0])
     lru_evictions([0.0, 1.0], [0, 1], 1)
     scale_ups([0, 1], 1)
+    simulate_keep_alive([0.0, 1.0], KeepAlive(nodes=2))
 
 
 def _chains() -> None:
@@ -144,6 +146,7 @@ def _chains() -> None:
     for contention in (False, True):
         dispatch_path(jobs, chains, contention=contention)
         routed_path(jobs, bprr(fleet, 0.1), contention=contention)
+    dispatch_path(jobs, chains, lambda inside, slots, rate_per_s, waiting, draw, memory: 0)
     petals(fleet, [0.1, 0.1], PetalsRules(0, 2, None, np.ones(2)), [0, 1])
 
 

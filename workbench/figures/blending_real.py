@@ -64,7 +64,9 @@ def _overlap(tables: Mapping[str, pl.DataFrame]) -> Painter:
             name, colour = one["work"], palette.colour(one["work"])
             part = tables["pairs"].filter(pl.col("work") == name)
             compute, memory, together = (part[column].to_numpy() for column in ("compute_s", "memory_s", "together_s"))
-            fitted = overlapped_s(RATIOS, 1.0, one["memory_slope"], one["compute_slope"]) / (RATIOS + 1)
+            fitted = overlapped_s(RATIOS, np.ones_like(RATIOS), one["memory_slope"], one["compute_slope"]) / (
+                RATIOS + 1
+            )
             made.add(
                 scatter(
                     (compute / memory).tolist(), (together / (compute + memory)).tolist(), mode="markers", name=name,

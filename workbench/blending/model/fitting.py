@@ -1,5 +1,6 @@
 """What this machine takes for the parts of a step, fitted to readings, and what a run then takes."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -82,17 +83,15 @@ def fit_slopes(compute_s, memory_s, together_s) -> SlopeFit:
     Raises:
         InputError: fewer readings, unequal numbers of them, or seconds that are not above 0.
     """
-    compute, memory, together = (np.asarray(values, float) for values in (compute_s, memory_s, together_s))
+    compute, memory, together = (np.ascontiguousarray(values, float) for values in (compute_s, memory_s, together_s))
     if compute.size < 4:
         raise InputError(f"are {compute.size}", "give at least 4, to fit two slopes and judge them", field="readings")
     for values, name in ((compute, "compute_s"), (memory, "memory_s"), (together, "together_s")):
         if checked(values, name, above=True).shape != compute.shape:
             raise InputError(f"holds {values.size} readings for {compute.size}", "give one each", field=name)
-    half = slice(None, None, 2)
-    a, b = (grid.reshape(-1, 1) for grid in np.meshgrid(GRID, GRID, indexing="ij"))
-    misses = overlapped_s(compute[half], memory[half], a, b) / together[half] - 1
-    best = int((misses**2).sum(axis=1).argmin())
-    slopes = float(a[best, 0]), float(b[best, 0])
+    first, second, both = (values[::2].copy() for values in (compute, memory, together))
+    pairs = list(product(GRID.tolist(), GRID.tolist()))
+    slopes = min(pairs, key=lambda pair: ((overlapped_s(first, second, *pair) / both - 1) ** 2).sum())
     fitted = overlapped_s(compute, memory, *slopes)
     error = np.abs(fitted / together - 1)[1::2]
     hidden = (compute + memory - together).sum() / np.minimum(compute, memory).sum()

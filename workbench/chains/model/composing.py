@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from workbench.chains.model.fleet import Fleet
+from workbench.chains.model.fleet import Fleet, of_one_kind
 from workbench.chains.policy.allocation import gca
 from workbench.chains.policy.placement import blocks_that_fit, gbp_cr
 from workbench.errors import InputError, UserError
@@ -115,7 +115,8 @@ def reserve(fleet: Fleet, reserved: int) -> np.ndarray:
     jobs = whole(reserved, "reserved", 1)
     blocks = np.zeros(fleet.servers, dtype=np.int64)
     if jobs <= fleet.most_reserved:
-        blocks_that_fit(fleet.memory_bytes, fleet.layers, fleet.block_bytes, fleet.cache_bytes, jobs, blocks)
+        memory = of_one_kind(fleet.memory_bytes)
+        blocks_that_fit(memory, fleet.layers, fleet.block_bytes, fleet.cache_bytes, jobs, blocks)
     return blocks
 
 
@@ -144,7 +145,8 @@ def place(fleet: Fleet, reserved: int, needed_per_s: float = np.inf) -> Placemen
 def placed(fleet: Fleet, blocks: np.ndarray, reserved: int, needed_per_s: float) -> Placement:
     """`place`, given the blocks that `reserve` gave for this c, and a rate that was checked."""
     first, group, needed = np.empty_like(blocks), np.empty_like(blocks), needed_per_s / reserved
-    groups, rate = gbp_cr(blocks, fleet.communication_s, fleet.compute_s, fleet.layers, needed, first, group)
+    communication_s, compute_s = of_one_kind(fleet.communication_s), of_one_kind(fleet.compute_s)
+    groups, rate = gbp_cr(blocks, communication_s, compute_s, fleet.layers, needed, first, group)
     enough = groups > 0 and (needed == np.inf or rate >= needed)
     return Placement(first, np.where(first < 0, 0, blocks), group, groups, rate, enough)
 
@@ -168,8 +170,8 @@ def allocate(fleet: Fleet, placement: Placement, reserved: int = 0) -> Compositi
     length, capacity, time_s = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64), np.empty(rows)
     left = slots.copy()
     count = gca(
-        first, blocks, left, fleet.communication_s, fleet.compute_s, fleet.layers, server, share, length, capacity,
-        time_s,
+        first, blocks, left, of_one_kind(fleet.communication_s), of_one_kind(fleet.compute_s), fleet.layers, server,
+        share, length, capacity, time_s,
     )  # fmt: skip
     chains = tuple(
         Chain(

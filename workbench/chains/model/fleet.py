@@ -27,6 +27,14 @@ def _kept(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def of_one_kind(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy where it must not be written to: kernels would be compiled once more for such arrays.
+
+    The arrays of a fleet are such ones, unlike those of its copies, here or in another process.
+    """
+    return array if array.flags.writeable else array.copy()
+
+
 Bytes = Annotated[np.ndarray, BeforeValidator(lambda value, info: whole_bytes(value, info.field_name))]
 Seconds = Annotated[np.ndarray, BeforeValidator(lambda value, info: _kept(vector(value, info.field_name)))]
 

@@ -8,7 +8,7 @@ import numpy as np
 from workbench.chains.kernels.layout import STUCK
 from workbench.chains.kernels.routing import Servers, routed
 from workbench.chains.model.composing import Placement
-from workbench.chains.model.fleet import Fleet
+from workbench.chains.model.fleet import Fleet, of_one_kind
 from workbench.chains.model.jobs import JobList
 from workbench.chains.policy.bprr import cg_bp
 from workbench.chains.policy.petals import SORTED, SUMMED, petals_blocks, petals_join
@@ -106,9 +106,9 @@ def petals(fleet: Fleet, round_trip_s, rules: PetalsRules, order) -> Routed:
         most = _one_each(rules.most_blocks, "most_blocks", fleet)
     blocks, first = np.zeros(fleet.servers, dtype=np.int64), np.empty(fleet.servers, dtype=np.int64)
     petals_blocks(
-        fleet.memory_bytes, fleet.layers, kept, fleet.block_bytes, pool, most.astype(np.int64), blocks
+        of_one_kind(fleet.memory_bytes), fleet.layers, kept, fleet.block_bytes, pool, most.astype(np.int64), blocks
     )  # fmt: skip
-    petals_join(joining, blocks, throughput, fleet.layers, WINDOWS[rules.window], first)
+    petals_join(joining, blocks, of_one_kind(throughput), fleet.layers, WINDOWS[rules.window], first)
     tokens = _tokens_out(rules.output_tokens)
     servers = Servers(
         first,
@@ -229,7 +229,8 @@ def routed_path(jobs: JobList, system: Routed, *, contention: bool = False) -> P
         UserError: some block is on no server.
     """
     arrival, work = checked_jobs(jobs, system)
-    made, _, ended = routed(arrival, work, system.servers, system.layers, system.policy, system.penalty_s, contention)
+    servers = Servers(*map(of_one_kind, system.servers))
+    made, _, ended = routed(arrival, work, servers, system.layers, system.policy, system.penalty_s, contention)
     if ended == STUCK:
         raise UserError("No route of these servers has a slot on each of its servers; give more cache.")
     return Path(made.arrival_s, made.start_s, made.finish_s)

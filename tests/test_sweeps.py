@@ -101,7 +101,7 @@ def test_workers_that_are_none(tmp_path, more):
 def test_an_executor_that_was_shut_down_is_one_sentence(tmp_path):
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
-    with pytest.raises(WorkbenchError, match="the worker was lost"):
+    with pytest.raises(UserError, match=r"the executor takes no more tasks \(.*\); give one that is open\.$"):
         run_tasks(squares([1]), folder=tmp_path, executor=executor)
 
 

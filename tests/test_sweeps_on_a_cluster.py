@@ -119,6 +119,16 @@ def test_a_failure_on_a_cluster_reads_like_one_here_and_is_tried_again(client, t
             run_tasks([Task("sweep_tasks:refuse", {"number": 3}, "number 3")], executor=client, folder=tmp_path)
 
 
+def test_a_client_that_was_closed_is_one_sentence(client, tmp_path):
+    """What was kept is found without any cluster."""
+    tasks = [Task("sweep_tasks:square", {"number": 3}, "three")]
+    with Client(client.cluster, set_as_default=False) as other:
+        first = run_tasks(tasks, executor=other, folder=tmp_path)
+    assert run_tasks(tasks, executor=other, folder=tmp_path)[0].place == first[0].place
+    with pytest.raises(UserError, match=r"cannot be asked \(its client is closed\); connect a new client\."):
+        run_tasks([Task("sweep_tasks:square", {"number": 4}, "four")], executor=other, folder=tmp_path)
+
+
 class Counting(ThreadPoolExecutor):
     """One thread that knows how much was ever under way at once."""
 

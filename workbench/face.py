@@ -250,9 +250,7 @@ class Sweep:
         return sweeping.summary(self.tables["headline"], self.grid)
 
     def __repr__(self) -> str:
-        return (
-            f"<Sweep over {', '.join(self.grid)}: {len(self.summary())} numbers, {self.kept} runs read from the cache>"
-        )
+        return f"<Sweep over {', '.join(self.grid) or 'one point'}: {len(self.summary())} numbers, {self.kept} runs read from the cache>"
 
 
 def sweep(

@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import closing
 from importlib import import_module
 from importlib.metadata import version
@@ -122,8 +122,8 @@ def run_tasks(
         stop: ends the run between tasks; what has arrived is kept.
 
     Raises:
-        UserError: results cannot be kept in that folder, or no more of them. WorkbenchError: a task failed (its label
-            is named), or the run was stopped; all that arrived is kept.
+        UserError: results cannot be kept in that folder, or no more of them; an executor or a client that is closed.
+            WorkbenchError: a task failed (its label is named), or the run was stopped; all that arrived is kept.
     """
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise UserError(f"A sweep needs a whole number of at least 1 worker, got {shown(workers)}.")
@@ -231,8 +231,12 @@ def _compute(
                 index = waiting.pop()
                 try:
                     future = executor.submit(call, tasks[index].function, dict(tasks[index].arguments))
-                except RuntimeError as error:  # a pool that is shut down or broken takes nothing any more
+                except BrokenExecutor as error:
                     yield index, _lost(tasks[index], error)
+                    return
+                except RuntimeError as error:
+                    why = f"{tasks[index].label}: the executor takes no more tasks ({error}); give one that is open."
+                    yield index, UserError(why)
                     return
                 pending[future] = index
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -261,13 +265,28 @@ class _Members:
     def threads(self) -> int:
         """How many tasks can run at once, as of the last second; at least 1."""
         if time.monotonic() - self._asked_s >= 1.0:
-            threads, self._asked_s = self._client.nthreads(), time.monotonic()
+            threads, self._asked_s = self._asked(), time.monotonic()
             self._threads = max(1, sum(threads.values()))
             if new := sorted(set(threads) - self._known):
                 here = (platform.node(), os.getpid(), _process_group())
                 self._client.run(_stay, *here, workers=new, on_error="ignore")
                 self._known.update(new)
         return self._threads
+
+    def _asked(self) -> Mapping[str, int]:
+        """Threads by worker.
+
+        Raises:
+            UserError: the client was closed, or its scheduler is gone.
+        """
+        try:
+            return self._client.nthreads()
+        except Exception as error:  # which one depends on what the client was doing when it was cut off
+            status = getattr(self._client, "status", "")
+            why = f"its client is {status}" if status else type(error).__name__
+            raise UserError(
+                f"The Dask cluster cannot be asked ({why}); connect a new client. What had been computed is kept."
+            ) from None
 
 
 def _process_group() -> int | None:

@@ -250,7 +250,8 @@ class Sweep:
         return sweeping.summary(self.tables["headline"], self.grid)
 
     def __repr__(self) -> str:
-        return f"<Sweep over {', '.join(self.grid) or 'one point'}: {len(self.summary())} numbers, {self.kept} runs read from the cache>"
+        over = ", ".join(self.grid) or "one point"
+        return f"<Sweep over {over}: {len(self.summary())} numbers, {self.kept} runs read from the cache>"
 
 
 def sweep(

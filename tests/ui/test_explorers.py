@@ -131,6 +131,28 @@ def test_the_figure_follows_the_width_of_the_page(page, base, width):
     assert shown["box"] <= pane["width"] + 1
 
 
+def test_a_figure_that_grew_taller_follows_the_width_of_the_page_still(page, base):
+    """Plotly, told a height, holds the width too: beside a sidebar opened later, the figure was cut off."""
+    ld.open_notebook(page, base, "blocks.ipynb")
+    assert ld.run_all(page) == []
+    first = ld.figure(page)
+    page.get_by_role("button", name="Simulate").click()  # its legend needs room
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot').data.some(t => /simulation/.test(t.name))")
+    tall = page.evaluate("() => document.querySelector('.js-plotly-plot .main-svg').getBoundingClientRect().height")
+    page.set_viewport_size({"width": 900, "height": 1000})
+    page.wait_for_function(
+        """wide => {
+          const plot = document.querySelector('.js-plotly-plot'), drawn = plot.querySelector('.main-svg');
+          const width = drawn.getBoundingClientRect().width;
+          return width < wide - 100 && Math.abs(width - plot.getBoundingClientRect().width) < 2;
+        }""",
+        arg=first["drawn"],
+    )
+    svg = page.locator(".js-plotly-plot .main-svg").first.bounding_box()
+    assert svg["height"] == tall
+    assert page.problems == []
+
+
 def test_a_paper_can_be_browsed_by_figure(page, base):
     ld.open_notebook(page, base, "browse.ipynb")
     assert ld.run_all(page) == []

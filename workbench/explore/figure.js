@@ -27,14 +27,30 @@ async function load(model) {
   }
 }
 
-function hearing(model) {
+// Told a height, plotly holds the width as it is too, and the figure follows its page no longer: only what Python says
+// of the width counts.
+function loosen(model, plots) {
+  for (const plot of plots) {
+    if (!plot.on || "loose" in plot.dataset) continue;
+    plot.dataset.loose = "";
+    plot.on("plotly_afterplot", () => {
+      if (!model.get("_widget_layout")?.width) delete plot.layout.width;
+    });
+  }
+}
+
+function hearing(model, shown) {
   const noted = [], hears = [], again = {};
   const notes = SAID.map(name => [`change:${name}`, () => noted.push([name, model.get(name)])]);
   notes.forEach(([event, note]) => model.on(event, note));
   const heard = {
     ...model,
     get: name => (name in again ? again[name] : model.get(name)),
-    on: (event, hear) => { hears.push([event, hear]); model.on(event, hear); },
+    on: (event, tell) => {
+      const hear = (...told) => { loosen(model, shown.keys()); tell(...told); };
+      hears.push([event, hear]);
+      model.on(event, hear);
+    },
   };
   const catchUp = () => {
     notes.forEach(([event, note]) => model.off(event, note));
@@ -72,7 +88,7 @@ export default () => {
   });
   return {
     initialize({ model }) {
-      const [heard, catchUp] = hearing(model);
+      const [heard, catchUp] = hearing(model, shown);
       figure = plotlyOf(model).then(plotly => {
         const made = plotly();
         made.initialize({ model: heard });

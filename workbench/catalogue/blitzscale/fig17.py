@@ -119,9 +119,8 @@ def fig17(
     Every run begins at a random request of the trace, with the fewest instances; all systems see the same window. The
     host cache of ServerlessLLM keeps weights for 300 s (the paper's text) and for 30 s (its artifact). KV that stays on
     instances that turn to decode, as `decode` may say, was tried for TBT of AzureCode and is no reason for the gap: at
-    the load by prompts BlitzScale's P99 gets longer by it, not shorter. In one queue for all, as the artifact has it,
-    prompts of every system wait less, those of BlitzScale by about a quarter, of the others by up to two fifths; for
-    AzureConv that makes what BlitzScale spares them smaller, so that it is no reason for that gap either.
+    the load by prompts BlitzScale's P99 gets longer by it, not shorter. Prompts wait in one queue for whoever is free
+    and are computed in batches of up to 4,096 tokens, as in the artifact; `waits` gives them away as they come instead.
     """
     tables = told(swept(context, workloads, SYSTEMS, load, largest_by, window_s, decode=decode, waits=waits))
     known = []

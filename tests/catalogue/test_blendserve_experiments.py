@@ -37,6 +37,7 @@ from workbench.catalogue.blendserve.real_judging import judge
 from workbench.catalogue.blendserve.retention import KEPT
 from workbench.catalogue.context import Context
 from workbench.catalogue.published import published
+from workbench.errors import UserError
 from workbench.figures import sketch
 from workbench.paths import write_atomic
 
@@ -346,3 +347,21 @@ def test_only_blendserve_scans_from_both_ends():
     for system in (NF_DFS, NF_BALANCE):
         assert served(setup, system, scan=BIASED) is served(setup, system)
     assert served(setup, BLEND, scan=BIASED) is not served(setup, BLEND)
+
+
+def test_a_map_with_cells_that_no_mix_has_names_them_and_draws_the_rest():
+    """WildChat, MMLU and OpenVid bound the densities: three times as much compute as memory is beyond them."""
+    given = {"densities": (3.0, 1.0), "sharings": (0.2, 0.3), "requests": "20,000"}
+    found = run("blendserve/fig15", **given)
+    table = found.tables["cells"]
+    assert table["gain"].is_null().to_list() == [True, True, False, False]
+    assert found.sentence.endswith(" There is no mix for density 3, sharing 0.2; density 3, sharing 0.3.")
+    drawn = sketch(found)["data"][0]
+    assert drawn["text"][1] == ["no mix", "no mix"]
+    assert drawn["z"][1] == [None, None]
+    alone = run("blendserve/fig15", **{**given, "densities": (1.0,)})
+    assert alone.tables["cells"]["gain"].to_list() == table["gain"][2:].to_list()
+    with pytest.raises(UserError, match="No mix of WildChat, MMLU, OpenVid has a density of 3 and a sharing ratio"):
+        run("blendserve/fig15", **{**given, "densities": (3.0,)})
+    with pytest.raises(UserError, match="has a density of 3 "):  # means of unequal cells say nothing
+        run("blendserve/four-sources", densities=(3.0, 3.0), sharings=(0.3,), requests="20,000")

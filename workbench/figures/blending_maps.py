@@ -26,7 +26,7 @@ def heat(outcome: Outcome, _: str | None = None) -> Canvas:
     def text(density: float, ratio: float) -> str:
         theirs = published.get((series[density], f"{ratio:g}"))
         mine = ours.get((density, ratio))
-        return ("" if mine is None else f"{mine:.2f}") + (f"<br>◇ {theirs:.2f}" if theirs is not None else "")
+        return ("no mix" if mine is None else f"{mine:.2f}") + (f"<br>◇ {theirs:.2f}" if theirs is not None else "")
 
     made = figure(
         f"{BLEND} over {NF_DFS} (◇ published)", "sharing ratio", "density", height=max(400, 130 + 42 * len(densities))

@@ -21,6 +21,10 @@ ROOM = 1.6
 """Videos are drawn in this multiple of their expected number, so that sums and not means decide how many are taken."""
 
 
+class NoSuchMix(UserError):
+    """Sources of which no mix has the density and the sharing ratio that were asked for."""
+
+
 class Mix(NamedTuple):
     """A pool with what it was asked to be and what it is.
 
@@ -69,7 +73,7 @@ def mix(
         main_shared: tokens of the prefix that all requests of the compute source share, in place of its own number.
 
     Raises:
-        UserError: no such mix exists.
+        NoSuchMix: the density and the sharing ratio do not lie between those of the sources.
     """
     density, requests = positive(density, "density"), whole(requests, "requests", FEWEST, MOST)
     if sharing is not None:
@@ -111,7 +115,7 @@ def _enough(first, second, heavy, density, sharing, requests, costs, rng) -> int
     if wanted.min() < 0:
         names = ", ".join(side.source.label for side in (first, second, trial))
         ratio = "" if sharing is None else f" and a sharing ratio of {sharing:g}"
-        raise UserError(
+        raise NoSuchMix(
             f"No mix of {names} has a density of {density:g}{ratio}; "
             "a mix lies between its sources: choose values between theirs."
         )

@@ -12,6 +12,7 @@ from workbench.catalogue.headline import headline
 from workbench.catalogue.parameters import Par
 from workbench.catalogue.published import published
 from workbench.catalogue.spec import Assumption, Ordering, experiment
+from workbench.errors import UserError
 
 SOURCES = {
     "BurstGPT": "burstgpt-like", "Azure": "azure-like", "ShareGPT": "sharegpt-like", "WildChat": "wildchat-like",
@@ -87,6 +88,8 @@ def four_sources(
     for source, main in SOURCES.items():
         context.tell(source)
         table = cells(context, main, model, accelerator, densities, sharings, requests, scan, overlap)
+        if lacking := table["impossible"].filter(table["impossible"] != "").to_list():
+            raise UserError(lacking[0])  # means of unequal cells say nothing
         rows.append({"source": source, "gain": table["gain"].mean(), "printed": printed(source)})
     known = [(_series(row["source"]), "", row["gain"], "1") for row in rows]
     return {"means": pl.DataFrame(rows), "headline": headline(known)}

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
+from workbench.blending.model.synthesis import NoSuchMix
 from workbench.catalogue.blendserve.jobs import (
     BLEND,
     NF_DFS,
@@ -34,6 +35,11 @@ SHARINGS = (0.05, 0.15, 0.25, 0.35, 0.45)
 QUICK = {"burstgpt-like": 400_000}
 QUICK_OTHERS = 200_000
 
+COLUMNS = {
+    **dict.fromkeys(("density", "sharing", "gain", "share", "tokens_per_s", "dfs_tokens_per_s"), pl.Float64),
+    "impossible": pl.String,
+}
+
 BETWEEN = "rows of the figure; one without a printed label lies midway between the labels beside it"
 Densities = Annotated[
     tuple[float, ...], Par("Densities", low=0.3, high=3.0, status="published", source="rows of the figure")
@@ -48,19 +54,31 @@ SLOPES = Assumption("kernels disturb each other as NanoFlow measured", {"overlap
 
 
 def say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
-    """The gain over the cells of a map, in one sentence."""
-    table = tables["cells"].filter(pl.col("replication") == 0)
+    """The gain over the cells of a map, in one sentence; and one on cells that no mix has."""
+    every = tables["cells"].filter(pl.col("replication") == 0)
+    table = possible(every)
+    lacking = _lacking(every)
     best, least = table.sort("gain").row(-1, named=True), table.sort("gain").row(0, named=True)
     if len(table) == 1:
         at = f"a density of {best['density']:g} and a sharing ratio of {best['sharing']:g}"
-        return f"At {at} the gain is {best['gain']:.3f}."
+        return f"At {at} the gain is {best['gain']:.3f}.{lacking}"
     rows = table.group_by("density").agg(pl.mean("gain")).sort("density")
+    ends = f"{rows['gain'][0]:.3f} to {rows['gain'][-1]:.3f}"
+    rise = f"; from the lowest density to the highest it goes from {ends}" if len(rows) > 1 else ""
     return (
         f"Over {len(table)} cells the gain is {table['gain'].mean():.3f} on average, from {least['gain']:.3f} (density "
         f"{least['density']:g}, sharing {least['sharing']:g}) to {best['gain']:.3f} ({best['density']:g}, "
-        f"{best['sharing']:g}); from the lowest density to the highest it goes from {rows['gain'][0]:.3f} to "
-        f"{rows['gain'][-1]:.3f}."
+        f"{best['sharing']:g}){rise}.{lacking}"
     )
+
+
+def _lacking(table: pl.DataFrame) -> str:
+    """A sentence on the cells of which there is no mix, the first three by name."""
+    cells = table.filter(pl.col("impossible") != "").select("density", "sharing").rows()
+    if not cells:
+        return ""
+    named = "; ".join(f"density {density:g}, sharing {ratio:g}" for density, ratio in cells[:3])
+    return f" There is no mix for {named}" + (f", and for {len(cells) - 3} more." if len(cells) > 3 else ".")
 
 
 def sampled(values: Sequence[float], count: int) -> tuple[float, ...]:
@@ -73,10 +91,16 @@ def cells(
     context: Context, main: str, model: str, accelerator: str, densities: Sequence[float], sharings: Sequence[float],
     requests: str, scan: str, overlap: str,
 ) -> pl.DataFrame:  # fmt: skip
-    """Gain and share of the practical optimum at every point; in quick mode at two densities and two ratios."""
+    """Gain and share of the practical optimum at every point; in quick mode at two densities and two ratios.
+
+    Where no mix has a density and a ratio, `impossible` says why, and the numbers are null.
+
+    Raises:
+        NoSuchMix: there is none at any point.
+    """
     costs, rates = costs_for(context, model, accelerator), rates_of(context, accelerator, overlap)
     cite_sources(context, main)
-    engine, rows = rates.engine(costs), []
+    engine, rows, refused = rates.engine(costs), [], None
     if context.mode == "quick":
         densities, sharings = sampled(densities, 2), sampled(sharings, 2)
     for density in densities:
@@ -85,14 +109,27 @@ def cells(
             setup = Setup(
                 costs, main, density, ratio, size_of(context, requests, QUICK.get(main, QUICK_OTHERS)), context.seed
             )
-            pool = made(setup).mix.pool
+            try:
+                pool = made(setup).mix.pool
+            except NoSuchMix as none:
+                refused = none
+                rows.append({"density": density, "sharing": ratio, "impossible": str(none)})
+                continue
             blend, down = (served(setup, system, scan=scan).throughput(pool, engine) for system in (BLEND, NF_DFS))
             best = pool.tokens / limits(setup, rates).practical_s
             rows.append(
                 {"density": density, "sharing": ratio, "gain": blend / down, "share": blend / best,
-                 "tokens_per_s": blend, "dfs_tokens_per_s": down}
+                 "tokens_per_s": blend, "dfs_tokens_per_s": down, "impossible": ""}
             )  # fmt: skip
-    return pl.DataFrame(rows)
+    table = pl.DataFrame(rows, schema=COLUMNS)
+    if refused is not None and possible(table).is_empty():
+        raise refused
+    return table
+
+
+def possible(table: pl.DataFrame) -> pl.DataFrame:
+    """The cells of which there is a mix."""
+    return table.filter(pl.col("impossible") == "")
 
 
 def row_series(source: str, labels: Sequence[float], of: int) -> dict[float, str]:
@@ -134,13 +171,15 @@ def with_series(table: pl.DataFrame, series: Mapping[float, str]) -> pl.DataFram
 
 def grid_headline(table: pl.DataFrame, more: Sequence[tuple]) -> pl.DataFrame:
     """Headline rows of the cells, by their series, and of the whole grid."""
-    known = [(row["series"], row["sharing"], row["gain"], "1") for row in table.iter_rows(named=True) if row["series"]]
+    rows = table.filter(pl.col("gain").is_not_null()).iter_rows(named=True)
+    known = [(row["series"], row["sharing"], row["gain"], "1") for row in rows if row["series"]]
     return headline([*known, *more])
 
 
 def is_whole(table: pl.DataFrame, densities: Iterable[float], sharings: Sequence[float]) -> bool:
     """Whether the cells are those of the published map: what is said of all of them is withheld for a part."""
-    return set(table.select("density", "sharing").rows()) == set(product(densities, sharings))
+    known = table.filter(pl.col("gain").is_not_null())
+    return set(known.select("density", "sharing").rows()) == set(product(densities, sharings))
 
 
 def rows_headline(

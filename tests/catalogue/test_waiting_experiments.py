@@ -55,6 +55,15 @@ def test_approximations_miss_by_what_is_known():
     assert constant["relative_error"].abs().max() < 1e-12
 
 
+def test_a_sentence_names_each_formula_and_the_ends_once_whatever_the_number_of_runs():
+    """Seen otherwise: every formula three times, and a family that waits longer than itself."""
+    result = wb.experiment("theory/approximations").run(quick=True, replications=3, customers=50_000)
+    missed, waits = result.sentence.split("; ")
+    assert [missed.count(method) for method in ("allen-cunneen", "sakasegawa")] == [1, 1]
+    families = [name for name in ("gamma", "lognormal", "hyperexponential") if f"({name})" in waits]
+    assert len(families) == 2
+
+
 def test_lines_of_the_same_two_moments_wait_differently():
     """No formula of two moments can be right for all three families: their intervals do not touch."""
     table = wb.experiment("theory/approximations").run("compiled", load=0.7, arrival_scv=8.0).tables["families"]

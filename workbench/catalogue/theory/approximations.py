@@ -36,11 +36,13 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     load, scv = parameters["load"], parameters["arrival_scv"]
     parts = []
     if (errors := tables.get("errors")) is not None:
-        here = errors.filter((pl.col("load") == load) & (pl.col("queue") == GAMMA)).to_dicts()
-        named = ", ".join(f"{row['method']} {row['relative_error']:+.0%}" for row in here)
+        here = errors.filter((pl.col("load") == load) & (pl.col("queue") == GAMMA))
+        missed = dict(here.select("method", "relative_error").rows())  # no replication differs
+        named = ", ".join(f"{method} {error:+.0%}" for method, error in missed.items())
         parts.append(f"At load {load:g} with gamma arrivals of squared CV {scv:g} the formulas miss by {named}")
     if (paths := tables.get("families")) is not None:
-        here = paths.filter(pl.col("load") == load).sort("wait_s")
+        here = paths.filter(pl.col("load") == load).group_by("family", maintain_order=True)
+        here = here.agg(pl.col("wait_s").mean()).sort("wait_s")
         low, high = here.row(0, named=True), here.row(-1, named=True)
         parts.append(
             f"lines of the same two moments wait from {low['wait_s']:.3g} s ({low['family']}) to "

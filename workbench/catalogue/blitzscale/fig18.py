@@ -124,8 +124,8 @@ def fig18(
 
     Each run begins at a random request of the trace, with the fewest instances and no weights in hosts' memory but
     where a system keeps them. GPU time held counts from the decision to the release; active while a request runs.
-    Prompts wait in one queue for whoever is free, as in the artifact. More than a third of them break the promise of
-    five times the average, which a full provisioning's short waits set; by BlitzScale's own average hardly any does.
+    Prompts wait in one queue for whoever is free, as in the artifact. Many of them break the promise of five times
+    the average, which a full provisioning's short waits set; judged by BlitzScale's own average hardly any does.
     """
     hosts, trace = prepared(context, CONV, load, largest_by, window_s, cluster)
     changes = waiting(waits)

@@ -60,11 +60,17 @@ def _transfer() -> None:
 
 def _serving() -> None:
     from workbench.profiles import slo
+    from workbench.serving import chooser
     from workbench.serving.model import Autoscaler, Group, Network, Pool, Scenario, StepForm, serve
 
     group = Group(model="any", step=StepForm(compute=(1.0, 0.0, 0.0, 0.0, 0.0)), kv_tokens=64)
     asked = {"model": ["any"], "arrival_s": [0.0], "prompt_tokens": [4], "output_tokens": [3]}
     run = serve(Scenario(groups=(group,)), pl.DataFrame(asked))
+    serve(
+        Scenario(groups=(group,)),
+        pl.DataFrame(asked),
+        chooser=chooser(lambda places, outstanding, tokens, draw, turn: 0),
+    )
     run.tbt_quantiles([0.95])
     run.attainment(slo(ttft_s=1.0, tbt_s=1.0))
     grows = group.model_copy(update={"count": 0, "autoscaler": Autoscaler(policy="queue", parameters={"waiting": 1})})

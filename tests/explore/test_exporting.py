@@ -114,6 +114,18 @@ def test_sliders_that_cannot_be_are_refused_in_a_sentence_before_anything_runs(s
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["", "x" * 300, "a\0b", "mine.txt/page.html", "folder"])
+def test_places_that_cannot_be_are_refused_before_anything_runs(name, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    told = []
+    with pytest.raises(UserError, match=r"name another\.|for a path|not a path|cannot be written to"):
+        FIG5.export_html(f"{tmp_path}/{name}", sliders={"nodes": [4, 8]}, progress=told.append)
+    assert told == []
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["folder", "mine.txt"]
+    assert FIG5.export_html(tmp_path / "new" / "deep" / "page.html", sliders={"nodes": [4, 8]}).is_file()
+
+
 def test_a_cluster_has_no_range_so_its_positions_are_listed():
     entry = spec.find("lambdascale/block-count")
     with pytest.raises(UserError, match="slider 'cluster' has no range; list its values"):

@@ -4,6 +4,7 @@ import base64
 import gzip
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +24,7 @@ from workbench.explore.positions import MOST_POSITIONS, Slider, sliders_of
 from workbench.figures import sketch
 from workbench.figures.base import BUTTONS, TEMPLATE
 from workbench.figures.text import below_html, escape
-from workbench.paths import figures_folder, write_atomic
+from workbench.paths import figures_folder, make_folder, write_atomic
 from workbench.records import check_watching, given_path
 
 LIMIT_BYTES = 6_000_000
@@ -62,6 +63,7 @@ def export_page(
         raise UserError(
             _too_many(entry, moving, f"{len(combinations):,} positions", MOST_POSITIONS / len(combinations))
         )
+    _require_place(file)
     backends = backend or entry.backends[0]
     positions: list[dict[str, Any]] = []
     refused: list[UserError] = []
@@ -88,6 +90,14 @@ def export_page(
         room = (LIMIT_BYTES - len(library)) / (len(page) - len(library))
         raise UserError(_too_many(entry, moving, f"{len(page) / 1e6:.1f} MB", room))
     return write_atomic(file, page)
+
+
+def _require_place(file: Path) -> None:
+    """Refuse what could not be written before all positions are computed for it."""
+    if file.exists() and not file.is_file():
+        raise UserError(f"{file} is no file that can be replaced; name another.")
+    if not os.access(make_folder(file.parent), os.W_OK | os.X_OK):
+        raise UserError(f"{file.parent} cannot be written to; choose another folder.")
 
 
 def _too_many(entry: Spec, sliders: Sequence[Slider], what: str, room: float) -> str:

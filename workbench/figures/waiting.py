@@ -234,12 +234,13 @@ def pool(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     def distribution(made: Canvas, row: int) -> None:
         for (backend,), part in shares.group_by("backend", maintain_order=True):
-            part = _means(part.with_columns(pl.col("active").cast(pl.Float64)), ["active"])
+            runs = part["replication"].n_unique() if "replication" in part.columns else 1
+            part = part.group_by("active").agg(pl.col("time_share").sum() / runs).sort("active")
             colour = palette.colour(by[backend])
             made.add(
                 scatter(
                     part["active"].to_list(),
-                    (part["not_more"] * 100).to_list(),
+                    (part["time_share"].cum_sum() * 100).to_list(),
                     mode="lines",
                     name=f"active {by[backend]}",
                     line={"color": colour, "shape": "hv", "width": 2, "dash": palette.dash(by[backend])},

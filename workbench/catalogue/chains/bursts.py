@@ -39,14 +39,12 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     if (means := tables.get("means")) is not None:
         if not len(means):
             return "Neither whole models nor chains keep up with these arrivals."
-        texts = [
-            f"{mean:.3g} s with {system}, {wait:.2g} s of it waiting"
-            for system, mean, wait in means.select("system", "response_s", "wait_s").rows()
-        ]
+        each = means.group_by("system", maintain_order=True).agg(pl.col("response_s", "wait_s").mean())
+        texts = [f"{mean:.3g} s with {system}, {wait:.2g} s of it waiting" for system, mean, wait in each.rows()]
         kind = "slow each other down" if parameters["contention"] else "do not slow each other down"
         return f"When gaps have a CV of {parameters['gaps_cv']:.3g} and jobs {kind}, one stays {'; '.join(texts)}."
-    ends = tables["bounds"]
-    texts = [f"{low:.3g} to {high:.3g} s with {system}" for system, low, high in ends.select(*ENDS).rows()]
+    ends = tables["bounds"].select(*ENDS).unique(maintain_order=True)  # no replication differs
+    texts = [f"{low:.3g} to {high:.3g} s with {system}" for system, low, high in ends.rows()]
     if not texts:
         return "Neither whole models nor chains keep up with these arrivals."
     return f"With Poisson arrivals and exponential sizes a job stays {' and '.join(texts)}."

@@ -36,12 +36,17 @@ class Demand(NamedTuple):
     words: str
 
 
+def _ends(counts: pl.Series) -> str:
+    """The count, or from which to which where runs differ."""
+    least, most = counts.min(), counts.max()
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
 def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> str:
     table = tables["needed"].filter(pl.col("share") == parameters["time_share"])
-    parts = [
-        f"{row['active']} at once {row['by']} in {row['share']:.4g} of the time, so {row['gpus']} GPUs"
-        for row in table.to_dicts()
-    ]
+    parts = []
+    for (by, share), runs in table.group_by("by", "share", maintain_order=True):
+        parts.append(f"{_ends(runs['active'])} at once {by} in {share:.4g} of the time, so {_ends(runs['gpus'])} GPUs")
     fit = tables["needed"]["models_a_gpu"][0]
     return (
         f"{tables['needed']['models'][0]} models, {fit} of which fit a GPU: at most {'; '.join(parts)}; a GPU each for "

@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import subprocess
+import sys
 
 import plotly.io
 import pytest
@@ -69,6 +71,32 @@ def test_one_experiment_that_breaks_takes_nothing_from_the_others(capsys, tmp_pa
     assert "`blitzscale/fig14`" in report
     assert storing.load(tmp_path / "blitzscale-fig14").experiment == "blitzscale/fig14"
     assert not (tmp_path / "blitzscale-fig13.html").exists()
+
+
+def test_ctrl_c_in_a_compiled_kernel_stops_all_of_it(capsys, tmp_path):
+    """As numba hands it on: as the cause of another error, which no experiment has failed with."""
+    code = (
+        "import os, subprocess, sys\n"
+        "import numba\n"
+        "from workbench.catalogue import running\n"
+        "from workbench.cli import main\n"
+        "@numba.njit\n"
+        "def spin(steps):\n"
+        "    drawn = 1\n"
+        "    for step in range(steps):\n"
+        "        drawn = drawn * 6364136223846793005 + step\n"
+        "    return drawn\n"
+        "def run(entry, given, **_):\n"
+        "    print('at', flush=True)\n"
+        "    spin(1)\n"
+        "    subprocess.Popen(['sh', '-c', f'sleep 0.3; kill -INT {os.getpid()}'])\n"
+        "    spin(1_000_000_000)\n"
+        "running.run = run\n"
+        f"sys.exit(main(['reproduce', 'blitzscale', '--out', {str(tmp_path)!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (1, "at\n")
+    assert done.stderr.splitlines()[-1] == "workbench: stopped."
 
 
 def test_in_a_log_each_experiment_is_named_with_how_long_its_real_run_may_take(capsys, tmp_path, monkeypatch):

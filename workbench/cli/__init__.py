@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from workbench.cli.stopping import was_stopped
 from workbench.errors import WorkbenchError
 
 
@@ -28,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("workbench: stopped.", file=sys.stderr)
         return 1
     except Exception as error:
+        if was_stopped(error):
+            print("workbench: stopped.", file=sys.stderr)
+            return 1
         if os.environ.get("WORKBENCH_DEBUG"):
             raise
         text = " ".join(str(error).split()) or "no message"

@@ -13,6 +13,7 @@ from workbench.cli import pages
 from workbench.cli.durations import real_run_s
 from workbench.cli.offline import write_explorers
 from workbench.cli.places import require_writable
+from workbench.cli.stopping import was_stopped
 from workbench.cli.tables import progress
 from workbench.errors import UnknownName, WorkbenchError
 from workbench.paths import write_atomic
@@ -115,6 +116,8 @@ def _explorers(outcomes: Sequence[Outcome], out: Path) -> tuple[dict[str, str], 
 
 
 def _sentence(error: Exception) -> str:
+    if was_stopped(error):
+        raise KeyboardInterrupt from None
     if isinstance(error, WorkbenchError):
         return str(error)
     if os.environ.get("WORKBENCH_DEBUG"):

@@ -11,6 +11,12 @@ CELLS = {
     "schedule": ["import workbench as wb", "wb.experiment('theory/schedule').explore()"],
     "blocks": ["import workbench as wb", "wb.experiment('lambdascale/block-count').explore()"],
     "bars": ["import workbench as wb", "wb.experiment('blitzscale/redundancy').explore()"],
+    "tables": [
+        "import workbench as wb",
+        "wb.experiments()[:8, ['id', 'title', 'question']]",
+        "wb.claims('chains')[:, ['claim', 'reading', 'correction']]",
+        "wb.experiment('lambdascale/fig7').run('analytic').verdicts()",
+    ],
     "browse": ["import workbench as wb", "wb.browse('lambdascale')"],
     "broken": ["1 / 0"],
 }

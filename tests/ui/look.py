@@ -38,7 +38,10 @@ def main(folder: Path, names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as root, sync_playwright() as playwright:
         for path in notebooks_folder().glob("*.ipynb"):
             shutil.copy(path, root)
-        browser = playwright.chromium.launch(executable_path=ld.CHROMIUM, headless=True, args=ld.FLAGS)
+        bars = ["--hide-scrollbars"]  # what is cut and what can be scrolled would look the same
+        browser = playwright.chromium.launch(
+            executable_path=ld.CHROMIUM, headless=True, args=ld.FLAGS, ignore_default_args=bars
+        )
         with ld.lab(root) as base:
             for name in names or sorted(path.stem for path in notebooks_folder().glob("*.ipynb")):
                 page = browser.new_page()

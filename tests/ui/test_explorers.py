@@ -153,6 +153,23 @@ def test_a_figure_that_grew_taller_follows_the_width_of_the_page_still(page, bas
     assert page.problems == []
 
 
+def test_on_a_narrow_page_tables_break_their_lines_and_the_widest_can_be_scrolled(page, base):
+    page.set_viewport_size({"width": 900, "height": 1000})
+    ld.open_notebook(page, base, "tables.ipynb")
+    assert ld.run_all(page) == []
+    boxes = page.evaluate(
+        """() => Array.from(document.querySelectorAll('.jp-OutputArea-output table')).map(table => {
+          const box = table.parentElement, cell = table.closest('.jp-OutputArea-output').getBoundingClientRect();
+          return { beyond: table.offsetWidth - box.clientWidth, scrolls: getComputedStyle(box).overflowX,
+            inside: box.getBoundingClientRect().right <= cell.right + 1, room: box.clientWidth };
+        })"""
+    )
+    assert len(boxes) == 3
+    assert all(box["inside"] and box["scrolls"] == "auto" and box["room"] > 300 for box in boxes)
+    assert max(box["beyond"] for box in boxes[:2]) <= 1
+    assert boxes[2]["beyond"] > 1  # nine columns
+
+
 def test_a_paper_can_be_browsed_by_figure(page, base):
     ld.open_notebook(page, base, "browse.ipynb")
     assert ld.run_all(page) == []

@@ -147,7 +147,7 @@ def _slider(parameter: Parameter, value: float) -> tuple[w.Widget, w.Widget]:
         slider = w.FloatSlider(value=value, min=low, max=high, step=about.step or (high - low) / 100, **common)
     kind = w.BoundedIntText if whole else w.BoundedFloatText
     extra = {"step": int(about.step or 1)} if whole else {"step": about.step if about.step and not about.log else None}
-    beside = w.Layout(width="110px", flex="0 0 auto")
+    beside = w.Layout(width="124px", flex="0 0 auto")
     box = kind(value=value, min=parameter.kind(low), max=parameter.kind(high), layout=beside, **extra)
     within = 1e-9 if whole else 10.0 ** (1 - DIGITS)  # else they would round each other's values
     slider.observe(lambda change: _set(box, _short(parameter.kind(change["new"])), within), names="value")

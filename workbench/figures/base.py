@@ -7,6 +7,7 @@ what was published (grey when ours is not comparable to it).
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import polars as pl
@@ -36,6 +37,9 @@ AXIS_ROOM, LEGEND_ROW, TITLE_ROOM = 62, 21, 64
 
 LEGEND_WIDTH = 560
 """Pixels that a row of the legend may count on."""
+
+NAME_LETTERS = 72
+"""So many letters of a name fit a line of the legend on a page 900 pixels wide."""
 
 _AXIS = {
     "gridcolor": GRID,
@@ -95,11 +99,17 @@ def figure(title: str, x: str, y: str, *, height: int = 420) -> Canvas:
 
 
 def settle(made: Canvas, width: int = LEGEND_WIDTH) -> Canvas:
-    """Give the legend its own room below the axis titles: the figure grows by the rows that the legend needs."""
+    """Give the legend its own room below the axis titles: the figure grows by the rows that the legend needs.
+
+    A name that is too long for a narrow page is broken into lines.
+    """
     columns: dict[str, list[int]] = {}  # a legend group stands in one column, entries below each other
+    letters = NAME_LETTERS * width // LEGEND_WIDTH
     for trace in made.data:
         if (name := trace.get("name")) and trace.get("showlegend") is not False:
-            columns.setdefault(trace.get("legendgroup") or name, []).append(len(name))
+            lines = wrap(name, letters)
+            trace["name"] = "<br>".join(lines)
+            columns.setdefault(trace.get("legendgroup") or name, []).extend(map(len, lines))
     rows, used, deepest = 0, 0.0, 0
     for lengths in columns.values():
         need = 48 + 6.6 * max(lengths)

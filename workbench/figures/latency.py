@@ -149,7 +149,7 @@ def tpot(outcome: Outcome, panel: str | None = None) -> Canvas:
             values, signed = held[f"{way}_error"].to_list(), held[f"{way}_signed"].to_list()
             _errors(made, row, names, values, signed, words, COLOURS[index])
         made.line(x=10, row=row, color=GREY, dash="dot", width=1).line(x=15, row=row, color=GREY, dash="dash", width=1)
-        _percent_axes(made, row, "median error, % (targets: dotted in sample, dashed held out)")
+        _percent_axes(made, row, "median error, %")
         made.add(*published_marks(outcome, Palette()), row=row)
 
     def against(made: Canvas, row: int) -> None:
@@ -180,7 +180,7 @@ def tpot(outcome: Outcome, panel: str | None = None) -> Canvas:
         log_axis(made, "x", "y", row=row)
 
     painters = {
-        "errors": ("median error by group", errors),
+        "errors": ("median error by group; targets: dotted in sample, dashed held out", errors),
         "points": (f"every point, {outcome.parameters['held_out']}", against),
     }
     return stack("Time per output token of whole servers", painters, panel, heights=(2.4, 1.6))

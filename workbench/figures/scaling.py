@@ -151,8 +151,8 @@ def detection(outcome: Outcome, panel: str | None = None) -> Canvas:
         made.add(
             scatter(
                 [f"{value:g}" for value in both], [f"{value:g}" for value in both], mode="lines+markers",
-                name="detection takes as long as loading", line={"color": "white", "width": 2},
-                marker={"color": "white", "size": 26, "symbol": "circle-open", "line": {"width": 2}},
+                name="detection takes as long as loading", line={"color": COLOURS[4], "width": 2},
+                marker={"color": COLOURS[4], "size": 26, "symbol": "circle-open", "line": {"width": 2}},
             ),
             row=row,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Pieces of HTML around a figure; every text from data is escaped."""
 
 import html
+import re
 from collections.abc import Sequence
 
 import polars as pl
@@ -21,6 +22,13 @@ LONG = 40
 
 WIDEST_EM = 30
 """Room that it asks for at most: the whole of such a table still fits a page 1,280 pixels wide."""
+
+SHARES = {1: 45, 2: 34}
+"""Room that it asks for at most, in % of the page, by the number of such columns (30 for more): on a narrow page a
+table breaks its lines before it is cut."""
+
+_JOINTS = re.compile(r"(?<=[\w)])([@_/:=,]+)(?=[\w(])")
+"""Where a name may be broken into lines."""
 
 
 def escape(text: object) -> str:
@@ -43,7 +51,7 @@ def table_html(table: pl.DataFrame, caption: str, columns: Sequence[str] | None 
     head = "".join(
         f'<th scope="col" style="text-align:left;padding:2px 8px">{escape(name)}</th>' for name in shown.columns
     )
-    body = []
+    body, share = [], SHARES.get(_long_columns(shown), 30)
     for row in shown.iter_rows(named=True):
         cells = []
         for name, value in row.items():
@@ -52,14 +60,24 @@ def table_html(table: pl.DataFrame, caption: str, columns: Sequence[str] | None 
                 style += f";color:{SHADES.get(str(value), 'inherit')};font-weight:600;white-space:nowrap"
             text = number(value)
             if len(text) > LONG:
-                style += f";min-width:{min(WIDEST_EM, max(16, len(text) // 6))}em"  # else a narrow page makes it tall
-            cells.append(f'<td style="{style}">{escape(text)}</td>')
+                em = min(WIDEST_EM, max(16, len(text) // 6))  # else a narrow page makes it tall
+                style += f";min-width:min({em}em, {share}cqw)"
+            cells.append(f'<td style="{style}">{_JOINTS.sub(_breaking, escape(text))}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     return (
-        f'<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:13px;line-height:1.35">'
+        '<div style="overflow-x:auto;container-type:inline-size">'
+        '<table style="border-collapse:collapse;font-size:13px;line-height:1.35">'
         f'<caption style="text-align:left;padding:2px 8px">{escape(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def _long_columns(table: pl.DataFrame) -> int:
+    return sum(any(len(number(value)) > LONG for value in column) for column in table.iter_columns())
+
+
+def _breaking(joint: re.Match) -> str:
+    return f"{joint[0]}<wbr>"
 
 
 def number(value: object) -> str:

@@ -84,13 +84,36 @@ def test_ctrl_c_in_a_compiled_kernel_stops_all_of_it(capsys, tmp_path):
         "def spin(steps):\n"
         "    drawn = 1\n"
         "    for step in range(steps):\n"
-        "        drawn = drawn * 6364136223846793005 + step\n"
+        "        drawn ^= (drawn << 13) ^ (drawn >> 7) ^ step\n"
         "    return drawn\n"
         "def run(entry, given, **_):\n"
         "    print('at', flush=True)\n"
         "    spin(1)\n"
-        "    subprocess.Popen(['sh', '-c', f'sleep 0.3; kill -INT {os.getpid()}'])\n"
-        "    spin(1_000_000_000)\n"
+        "    subprocess.Popen(['sh', '-c', f'sleep 0.2; kill -INT {os.getpid()}'])\n"
+        "    spin(2_000_000_000)\n"
+        "running.run = run\n"
+        f"sys.exit(main(['reproduce', 'blitzscale', '--out', {str(tmp_path)!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (1, "at\n")
+    assert done.stderr.splitlines()[-1] == "workbench: stopped."
+
+
+@pytest.mark.parametrize(
+    "then", ["raise RuntimeError('no compiled object yet')", "for _ in range(50): time.sleep(0.1)"]
+)
+def test_ctrl_c_in_a_call_back_of_the_compiler_stops_all_of_it(then, tmp_path):
+    """Python prints what is raised there, and goes on; the compiler may fail over what it did not get."""
+    code = (
+        "import ctypes, sys, time\n"
+        "from workbench.catalogue import running\n"
+        "from workbench.cli import main\n"
+        "def stop(_):\n"
+        "    raise KeyboardInterrupt\n"
+        "def run(entry, given, **_):\n"
+        "    print('at', flush=True)\n"
+        "    ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(stop)(1)\n"
+        f"    {then}\n"
         "running.run = run\n"
         f"sys.exit(main(['reproduce', 'blitzscale', '--out', {str(tmp_path)!r}]))\n"
     )

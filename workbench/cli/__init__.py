@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from workbench.cli.stopping import was_stopped
+from workbench.cli.stopping import heard, was_stopped
 from workbench.errors import WorkbenchError
 
 
@@ -16,6 +16,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(options, "run"):
         parser.print_help()
         return 0
+    with heard():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         options.run(options)
         sys.stdout.flush()

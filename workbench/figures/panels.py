@@ -7,6 +7,9 @@ from workbench.errors import UserError
 from workbench.figures.base import TEMPLATE
 from workbench.figures.canvas import Canvas
 
+EMPTY = "shown once it is simulated"
+"""What stands in a panel in which the backends that ran draw nothing."""
+
 Painter = Callable[[Canvas, int], object]
 """Draws into a row of a figure: (figure, row) -> anything."""
 
@@ -45,6 +48,9 @@ def stack(
         made.x(row, anchor=f"y{number}", domain=[0, 1]).y(row, anchor=f"x{number}", domain=[bottom, top])
         place = {"x": 0.5, "y": top, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom"}
         made.note("<br>".join(wrap(painters[name][0], LETTERS)), font={"size": 13}, **place)
+        before = len(made.data), len(made.layout["annotations"])
         painters[name][1](made, row)
+        if before == (len(made.data), len(made.layout["annotations"])):
+            made.note(EMPTY, xref="paper", yref="paper", x=0.5, y=(top + bottom) / 2)
         top = bottom - GAP / whole
     return made

@@ -43,8 +43,6 @@ def stops(outcome: Outcome, panel: str | None = None) -> Canvas:
             ):
                 for column in ("ttft_kept", "tbt_kept"):
                     made.add(*_curves(part, "stop_s", column, f"{name}: ", colour), row=row)
-        else:
-            made.note("simulated by button", xref="paper", yref="y", x=0.5, y=50)
         ends = [-0.15, STOPS_S[-1] + 0.15]  # set here, since nothing is drawn before a run
         made.x(row, title="stop of each scale-up, s", range=ends)
         made.y(row, title="requests that keep it, %", range=[0, 103])

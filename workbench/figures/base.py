@@ -142,11 +142,14 @@ def log_axis(made: Canvas, *axes: str, row: int = 1, span: tuple[float, float] |
 
 
 def curve(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *, name: str = "") -> list[Trace]:
-    """One series of a table, one trace a backend: a line for the formula, marks for what was run."""
+    """One series of a table, one trace a backend: a line (the mean of several runs) for the formula and for compiled
+    runs, marks for others."""
     traces = []
     for (backend,), part in table.group_by("backend", maintain_order=True):
         part = part.sort(x)
         line = backend in ("analytic", "compiled")
+        if line and "replication" in part.columns and part["replication"].n_unique() > 1:
+            part = part.group_by(x, maintain_order=True).agg(pl.col(y).mean())
         colour = palette.colour(series)
         traces.append(
             scatter(

@@ -99,7 +99,7 @@ def bursts(outcome: Outcome, panel: str | None = None) -> Canvas:
     curve = "bounds of Theorem 4" if bounded else "Poisson/exp reference"
 
     def mean(made: Canvas, row: int) -> None:
-        for system, low, high in () if ends is None else ends.select("system", "lower_s", "upper_s").rows():
+        for system, low, high in () if ends is None else _first(ends).select("system", "lower_s", "upper_s").rows():
             line = {"color": palette.colour(system), "width": 9}
             look = {"mode": "lines", "name": f"{curve}, {system}", "line": line, "opacity": 0.45}
             made.add(scatter([system] * 2, [low, high], **look), row=row)
@@ -168,7 +168,7 @@ def table(outcome: Outcome, panel: str | None = None) -> Canvas:
 
     def distributions(made: Canvas, row: int) -> None:
         for name in tab1.SYSTEMS if paths is not None else ():
-            part = paths.filter(pl.col("system") == name).sort("share")
+            part = _first(paths).filter(pl.col("system") == name).sort("share")
             line = {"color": palette.colour(name), "dash": palette.dash(name), "width": 2}
             x, y = part["response_s"].to_list(), part["share"].to_list()
             made.add(scatter(x, y, mode="lines", name=name, line=line), row=row)
@@ -178,7 +178,7 @@ def table(outcome: Outcome, panel: str | None = None) -> Canvas:
     def draws(made: Canvas, row: int) -> None:
         part = metrics.filter((pl.col("metric") == "response mean") & (pl.col("backend") == metrics["backend"][0]))
         for name in (tab1.WHOLE, tab1.PROPOSED):
-            one = part.filter(pl.col("system") == name).sort("draw")
+            one = part.filter(pl.col("system") == name).group_by("draw").agg(pl.col("seconds").mean()).sort("draw")
             look = {"color": palette.colour(name), "pattern": {"shape": pattern("")}}
             x, y = [str(number + 1) for number in one["draw"]], one["seconds"].to_list()
             shown = {"showlegend": panel == "draws", "legendgroup": name, "offsetgroup": name}

@@ -39,6 +39,7 @@ def redundancy(outcome: Outcome, panel: str | None = None) -> Canvas:
     def painter(column: str):
         def paint(made: Canvas, row: int) -> None:
             for (backend,), part in table.group_by("backend", maintain_order=True):
+                part = part.group_by("copies", maintain_order=True).agg(pl.col(column).mean())
                 values = (part[column] * settings[column][2]).to_list()
                 made.add(
                     bar(

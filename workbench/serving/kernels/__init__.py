@@ -1,1 +1,1 @@
-"""The compiled event loop of a serving cluster."""
+"""The compiled event loops of a serving cluster: of a fixed size or a changing one, without roles and with them."""

@@ -58,7 +58,7 @@ def run_scaled(state, router, scaled, chooser, until_s, failures, place):
         scaled: see `scaled_layout`.
         chooser, until_s: as for `events.run`.
         failures: (time_s, place that fails, back_s, order of the recoveries).
-        place: int64[10], how many arrivals, failures, recoveries and closed models there have been.
+        place: int64[10], how many there have been of each kind of event, see `ARRIVAL` and those beside it.
     """
     fail_s, failing, back_s, order = failures
     clock, beyond_s = scaled.clock, np.nextafter(until_s, np.inf)

@@ -62,7 +62,6 @@ MOST_CHAINS, DECODE_FIRST, LIVE, LAYERS, REROUTES, MUTATES, REQUEUES, WAITS, LAT
 STAYS = 19
 MODEL_SIZE = 20
 CONTROL_S, FIXED_S, WEIGHT_BYTES, TTL_S, KEEP_S, LAG_S, NEAR_S, ACTIVATION_S, PROMISE_S, PAR = range(10)
-MODEL_REALS_SIZE = 17
 
 # What a decision sees of a model, or of one role of it.
 S_WAITING, S_OUTSTANDING, S_PROMPT, S_BLOCKS, S_ARRIVED, S_STORED = range(6)
@@ -118,7 +117,7 @@ class Scaled(NamedTuple):
         hosts: float64[H, 5 + M].
         gone_s: float64[H, M], when weights left the memory of a host for lack of room or a newer version; -infinity if
             they did not.
-        models, reals: int64[M, 19], float64[M, 17].
+        models, reals: int64[M, 20], float64[M, 17].
         multicast: float64[M, S + 1, K, K, 3], by number of sources from 0 on.
         samples: int64[W, M, 7], ring of the last ticks.
         counts, clock: int64[12], float64[8].

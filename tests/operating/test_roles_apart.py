@@ -13,7 +13,7 @@ import workbench as wb
 from workbench.errors import InputError, UserError
 from workbench.operating import System
 from workbench.operating.growing import MOVED_SHARES
-from workbench.serving import Engine, LinkFailure, StepForm, Update
+from workbench.serving import Engine, Failure, LinkFailure, StepForm, Update
 
 APART = System(
     name="apart", roles="apart", provisioning="least", path="chains", autoscaler="concurrency:requests=1", near=False,
@@ -325,6 +325,35 @@ def test_more_decisions_than_can_be_logged_are_refused(backend, monkeypatch):
     with pytest.raises(UserError, match=r"decided more than .* times, every 1 s, and the run is not over"):
         served(APART, (0.0, 8, 2), (864_000.0, 8, 2), backend=backend)
     assert served(APART, (0.0, 8, 2), (800.0, 8, 2), backend=backend).requests["status"].to_list() == ["done"] * 2
+
+
+@pytest.mark.parametrize("backend", ["compiled", "simpy"])
+def test_the_last_one_that_decodes_stays_while_another_one_is_to_follow(backend):
+    """One slot: those that compute prompts keep KV that waits. The one that is to decode too has some, which it could
+    send to nobody if the other one went."""
+    rows = [(0.1 * k, 1000 + 37 * k, 20) for k in range(60)]
+    apart = wb.system("blitzscale", engine=Engine(slots=1))
+    run = served(apart, *rows, deployment=wb.deployment(prefill=(1, 7), decode=(1, 7)), backend=backend)
+    assert set(run.requests["status"]) == {"done"}
+
+
+def test_what_is_left_for_ever_is_told():
+    """All four places fail and do not come back."""
+    lost = [Failure(instance=place, time_s=4.0) for place in range(4)]
+    run = served(wb.system("blitzscale"), (0.0, 8, 2), (5.0, 8, 2), failures=lost)
+    assert "served 1 of 2 requests" in run.sentence
+    assert "; 1 were left for which no instance had room or was up any more" in run.sentence
+
+
+def test_a_rule_by_requests_needs_to_know_how_many_one_takes():
+    """The queue rule looks at those at the router, where all wait by batches."""
+    with pytest.raises(InputError, match="give requests in the rule"):
+        served(wb.system("blitzscale", autoscaler="concurrency"), (0.0, 8, 2))
+    queue = {"autoscaler": "queue", "roles": "apart"}
+    assert not served(wb.system("blitzscale", **queue), (0.0, 8, 2)).notes
+    assert (
+        "give the system a limit" in served(wb.system("blitzscale", **queue, batch_tokens=None), (0.0, 8, 2)).notes[0]
+    )
 
 
 @pytest.mark.parametrize("backend", ["compiled", "simpy"])

@@ -31,8 +31,10 @@ TWO = [asked(0, 8, 9), asked(0, 8, 9)]
 """Both prompts are computed at 1 s; the first one's KV is on its way to the one that decodes until 3 s."""
 
 
-def run(requests, mutate, kind=(NONE, QUEUE), requeue=0, rows=(PREFILL, PREFILL, DECODE, -1), stays=0, **engine):
-    base = growing(requests, role_places(*rows, **engine), kind=list(kind), min_rows=[0, 1])
+def run(
+    requests, mutate, kind=(NONE, QUEUE), requeue=0, rows=(PREFILL, PREFILL, DECODE, -1), stays=0, failures=(), **engine
+):  # fmt: skip
+    base = growing(requests, role_places(*rows, **engine), failures, kind=list(kind), min_rows=[0, 1])
     scaling = base.scaling._replace(
         mutate=np.array([0, mutate]), requeue=np.array([0, requeue]), stays=np.array([0, stays])
     )
@@ -117,6 +119,28 @@ def test_kv_that_finds_no_slot_is_lost():
     same(out.moves, [0, 0, 0, 1])
     same(out.flows[:, :5], [[1, 3, 0, 0, 5], [10, 13, 2, 0, 3], [11, 13, 3, 0, 5]])
     same(out.finish_s, [11, 10, 21, 20])
+
+
+def test_a_queue_does_not_wait_for_blocks_of_kv_that_stays():
+    """Five blocks a row. The fourth prompt needs four of those behind the second one, whose KV waits in two, and whose
+    row is taken at 2 s. It goes to the first row, which has four blocks when its KV is sent, from 1 to 4.25 s."""
+    shapes = [(13, 7), (8, 9), (1, 1), (16, 4)]
+    out = run([asked(0, *shape) for shape in shapes], mutate=2, stays=1, blocks=5)
+    same(out.prefill, [0, 2, 0, 0])
+    same(out.moves, [0, 0, 0, 1])
+    same(out.first_token_s, [1, 1, 1, 5.25])
+    same(out.finish_s[1], 10)
+    assert (out.status == DONE).all()
+
+
+def test_another_one_starts_where_the_only_one_that_decodes_fails_before_a_row_follows_it():
+    """The first row is taken at 2 s. It has KV that comes to nobody at 2.5 s, and is to decode only when it has none:
+    a row on the free place is there from 3 to 4.5 s on, takes it, and lets the first row follow."""
+    out = run(TWO, mutate=2, limit=1, rows=(PREFILL, PREFILL, DECODE, -1, -1), failures=[(2.5, 2, np.inf)])
+    starts = out.states[(out.states[:, 1] % 2 == 1) & (out.states[:, 2] == STARTING)]
+    same(starts[:1], [[3, 9, STARTING]])
+    assert out.states[out.states[:, 1] == 1][-1, 0] > 4.5
+    assert (out.status == DONE).all()
 
 
 @pytest.mark.parametrize(("mutate", "requeue"), [([1, 0], [0, 0]), ([0, 3], [0, 0]), ([0, 1], [2, 0])])

@@ -8,16 +8,21 @@ from serving_cases import with_prefixes, with_ranks
 from workbench.serving.model import Outages, Updates
 from workbench.serving.model.checking import checked
 from workbench.serving.model.engine import run_compiled
-from workbench.serving.model.lowered import Failures, Lowered, Outcome
+from workbench.serving.model.lowered import PREFILL, Failures, Lowered, Outcome
 from workbench.serving.policy.scalers import CHAINS
 
 
-def everything(seed: int) -> Lowered:
+def everything(seed: int, batched: bool = False) -> Lowered:
     """One of `busy_scenario` with weights by chains whose tails help, mostly by a promise; hosts or places and links
     fail, hosts' memories are short and known late, prompts begin alike, and one to five new versions come, in half of
-    the runs when something happens without them."""
+    the runs when something happens without them.
+
+    Parameters:
+        batched: whether nearly all that compute prompts take batches of them when they are free, some in few blocks.
+    """
     rng = np.random.default_rng([seed, 77])
-    base = with_prefixes(rng, with_chains(rng, busy_scenario(seed)))
+    busy = _batched(seed, busy_scenario(seed)) if batched else busy_scenario(seed)
+    base = with_prefixes(rng, with_chains(rng, busy))
     base = with_ranks(rng, base) if rng.random() < 0.5 else base
     grid = bool((4 * base.requests.arrival_s % 1 == 0).all())
     end_s = float(base.requests.arrival_s[-1]) + 4
@@ -37,6 +42,24 @@ def everything(seed: int) -> Lowered:
     pairs = sorted({*zip(when.tolist(), rng.integers(0, models, count).tolist(), strict=True)})
     time_s, model = zip(*pairs, strict=True)
     return base._replace(updates=Updates(np.array(time_s), np.array(model, np.int64)))
+
+
+def _batched(seed: int, base: Lowered) -> Lowered:
+    rng, instances = np.random.default_rng([seed, 4242]), base.instances
+    prefills, size = instances.role == PREFILL, instances.role.size
+    batch = rng.choice([1, 4, 6, 20, 60, 400, 2**40], size)
+    if rng.random() < 0.5:
+        batch[:] = rng.choice([1, 6, 20, 60, 400])
+    if rng.random() < 0.2:
+        batch[rng.random(size) < 0.3] = 0
+    if rng.random() < 0.3:
+        instances = instances._replace(
+            blocks=np.where(prefills, np.maximum(4, instances.blocks // 4), instances.blocks),
+            reserve=np.where(prefills, rng.integers(0, 2), instances.reserve),
+        )
+    if rng.random() < 0.3:
+        instances = instances._replace(limit=np.full(size, rng.choice([1, 2, 3])))
+    return base._replace(instances=instances._replace(batch=batch * prefills))
 
 
 def _in_want(rng: np.random.Generator, base: Lowered, grid: bool) -> Lowered:

@@ -1,5 +1,6 @@
 """A system that scales, on a cluster: its pool of places, each model's rule, the plan by which an instance starts."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from workbench.operating.system_record import System
 from workbench.profiles import Cluster, Deployment, Model
 from workbench.records import LARGEST
 from workbench.serving import Autoscaler, Engine, Pool, StartUp, StepForm, Weights, pool_on, weights_on
+from workbench.serving.model.scenario import UNBOUNDED
 from workbench.serving.policy.scalers import PARAMETERS, SCALERS, USUAL
 
 FULL_STEP_TOKENS = 2048
@@ -116,8 +118,9 @@ def autoscaler_of(
 
     What the rule leaves out is worked out: *backlog* from the rate at which a full step processes prompts and the KV
     blocks of an instance; *queue* starts an instance for as many waiting requests as one takes at a time, times its
-    accelerators, as λScale's artifact does; *concurrency* gives each instance as many as it takes; *rate* as many a
-    second as one bears. *roles* is worked out as *backlog*, and from the KV that the links of an instance carry.
+    accelerators, as λScale's artifact does; *concurrency* gives each instance as many as it takes, where that has a
+    bound; *rate* as many a second as one bears. *roles* is worked out as *backlog*, and from the KV that the links of
+    an instance carry.
 
     Parameters:
         system: whose rule.
@@ -128,7 +131,7 @@ def autoscaler_of(
         moved_tokens_per_s: whose KV the links of an instance carry, where instances send each other any.
     """
     rule, engine = system.autoscaler, system.batching
-    taken = system.limit or engine.slots
+    taken = system.limit or (engine.slots if engine.slots < UNBOUNDED else math.inf)
     worked_out = {
         "prompt_tokens_per_s": prompt_rate(step, engine),
         "blocks": kv_tokens // engine.block_tokens,

@@ -203,6 +203,8 @@ class Run(Record):
         text = f"{where} served {found['done']:,.0f} of {whom}{self._instances}"
         if found["rejected"]:
             text += f" and rejected {found['rejected']:,.0f} that fit none"
+        if stop_s == math.inf and found["inside"]:
+            text += f"; {found['inside']:,.0f} were left for which no instance had room or was up any more"
         if np.isfinite(found["ttft_mean_s"]):
             text += f"; the first token took {found['ttft_mean_s']:.3g} s on average (P99 {found['ttft_p99_s']:.3g} s)"
         if np.isfinite(found["tpot_mean_s"]):

@@ -297,7 +297,8 @@ def _notes(
             f"System {system.name} serves prompts and decodes on the same instances and keeps their number; bounds of "
             "the deployment play no part."
         )
-    if system.autoscaler.policy == "queue" and system.limit is None:
+    batched = system.roles == "apart" and system.batch_tokens is not None
+    if system.autoscaler.policy == "queue" and system.limit is None and not batched:
         notes.append(
             "No instance has a limit, so that requests wait at the router only where no instance is up, and the rule "
             "queue starts no second one for them; give the system a limit."

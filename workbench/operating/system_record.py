@@ -74,7 +74,7 @@ class System(Asked):
             sent like any other's, unless it stays.
         requeue: what waits in the queue of such an instance goes back to the router.
         kv_stays: KV that is not on its way from such an instance stays, and is decoded there; what it has no room for
-            then is computed anew.
+            then is computed anew, and what waits in the queue goes back to the router too.
         reroute: on that path, chains begin again from another source when the way out of theirs fails.
         stale_s, detect_s: how late it is known that weights left a host's memory for lack of room or for a newer
             version, and what it costs to look for them there meanwhile.

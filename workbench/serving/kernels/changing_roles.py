@@ -123,7 +123,7 @@ def take_busy(state, scaled, router, links, chooser, m, need, now_s):
         if scaled.models[m, STAYS] == 1:
             state.instances[j, STAYING] = 1
             forget_waiting(state, router, j, m)
-        if scaled.models[m, REQUEUES] == 1:
+        if scaled.models[m, REQUEUES] == 1 or scaled.models[m, STAYS] == 1:  # that KV may take the blocks of a queue
             _give_back(state, router, j, first)
             if not hand_out_and_on(state, router, links, chooser, first, now_s):
                 return taken, replaced, False

@@ -122,7 +122,8 @@ def _help(state, scaled, router, links, j, now_s):
     if not seconds < alone_s:
         return
     if scaled.models[m, LIVE] >= WHERE_WORTH:
-        waiting = math.ceil((prompt_tokens(state, one) + router.lines[m, WAITING_TOKENS]) / prompt)
+        in_line = router.lines[m, WAITING_TOKENS] if m < router.lines.shape[0] // 2 else 0  # else they have prompts
+        waiting = math.ceil((prompt_tokens(state, one) + in_line) / prompt)
         left_s = _left_s(links, o, now_s)
         if not worth_helping(waiting, ready, total, alone_s / total, hand_s * tokens, left_s):
             return

@@ -10,6 +10,7 @@ from workbench.serving.kernels.host_cache import models_of
 from workbench.serving.kernels.layout import BEGIN, BEHIND, BLOCKS, FREE, OUTSTANDING
 from workbench.serving.kernels.loading import come_up
 from workbench.serving.kernels.rows import change, drain, is_source, leave
+from workbench.serving.kernels.sampling import count_changing, count_rows
 from workbench.serving.kernels.scaled_layout import (
     CHANGES,
     DOWN_STEP,
@@ -133,8 +134,11 @@ def _one_to_displace(state, scaled, router, m):
 
 @inner_kernel
 def shrink(state, scaled, router, m, surplus, now_s):
-    """Drain rows of a model that are up, those with the fewest requests first, of these the last one."""
-    for _ in range(min(surplus, scaled.models[m, DOWN_STEP])):
+    """Drain rows of a model that are up, those with the fewest requests first, of these the last one; not the last one
+    to which rows that are to follow it send their KV."""
+    kept = 1 if count_changing(scaled, router, scaled.links, m) > 0 else 0
+    most = count_rows(scaled.rows, router, m, UP_STATE) - kept
+    for _ in range(min(surplus, scaled.models[m, DOWN_STEP], most)):
         best = np.int64(-1)
         for k in range(router.lines[m, BEGIN], router.lines[m, BEHIND]):
             j = router.members[k]
@@ -142,6 +146,4 @@ def shrink(state, scaled, router, m, surplus, now_s):
                 best < 0 or state.instances[j, OUTSTANDING] <= state.instances[best, OUTSTANDING]
             ):
                 best = j
-        if best < 0:
-            return
         drain(state, scaled, router, best, now_s)

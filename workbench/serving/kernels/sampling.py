@@ -107,9 +107,12 @@ def count_rows(rows, router, m, row_state):
 
 @inner_kernel
 def count_changing(scaled, router, links, m):
-    """How many rows of the model drain to take the role of a group that decodes."""
+    """How many rows of the model drain to take the role of a group that decodes; none that wait for one to send KV to,
+    where there is none."""
     count = 0
     if links is None or m < router.lines.shape[0] // 2:
+        return count
+    if count_rows(scaled.rows, router, m, UP_STATE) + count_rows(scaled.rows, router, m, STARTING) == 0:
         return count
     other = m - router.lines.shape[0] // 2
     for k in range(router.lines[other, BEGIN], router.lines[other, BEHIND]):

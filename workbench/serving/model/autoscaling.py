@@ -27,7 +27,8 @@ class Autoscaler(Asked):
             done what they have: none (*no*), those that drain, or also *busy* ones that are up, in whose place others
             start.
         requeue: what waits in the queue of such an instance goes back to the router.
-        stays: KV that is not on its way from such an instance stays there, and is decoded there.
+        stays: KV that is not on its way from such an instance stays there, and is decoded there; what waits in the
+            queue goes back to the router then too.
 
     >>> Autoscaler(policy="queue", parameters={"waiting": 4}, most=8).numbers.tolist()
     [4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]

@@ -18,9 +18,11 @@ group M + m decodes for it. Decisions are made group after group. With roles the
   other, while a row of its own is up: of those that drain the one with the fewest blocks in use, then by index; with
   *mutate* 2, when there is none, of those that are up likewise, as long as another one is, and as more free places
   have an empty prefill row than were taken so. None that an operation reads, none without a decode row on its place.
-  A row that is up drains from now on; with *requeue* its queue goes back to the router, as from a place that fails.
-  It counts as a starting decode row, and does not come back. When it would be warm, it is empty instead and the other
-  row starting, in an operation of its own, up at once; unless an operation reads it then, or there is a newer version.
+  A row that is up drains from now on; with *requeue* or *stays* its queue goes back to the router, as from a place
+  that fails. It counts as a starting decode row, but where none is up or starting, since it may wait for one to send
+  KV to; and it does not come back. While there is such a row, the last decode row that is up does not drain at a tick.
+  When it would be warm, it is empty instead and the other row starting, in an operation of its own, up at once; unless
+  an operation reads it then, or there is a newer version.
   Behind the last one taken, the prefill group starts as many rows as were up, on free places and those of warm rows of
   other models.
 - With *stays*, KV of prompts that such a row has computed is not sent any more, unless it is on its way: its requests
@@ -162,7 +164,8 @@ class Scaling(NamedTuple):
         mutate: int64[G], of groups that decode: 0 lets only rows without work change their role, 1 also rows that
             drain, 2 also rows that are up, in whose place others start.
         requeue: int64[G], 1 lets what waits in the queue of such a row go back to the router.
-        stays: int64[G], of groups that decode: 1 lets KV that is not on its way from such a row stay there.
+        stays: int64[G], of groups that decode: 1 lets KV that is not on its way from such a row stay there; what waits
+            in the queue, whose blocks it may have, goes back to the router then.
         stale_s: how much later than it happened it is known that weights left a host's memory for lack of room, also
             at time 0, or for a newer version. A row that would read its host's SSD in that time looks for them in
             memory first.

@@ -51,12 +51,15 @@ class Engine(Asked):
     prefix_block_tokens: AtLeastOne | None = None
 
 
+UNBOUNDED = 2**31 - 1
+"""Slots or tokens of an engine without a bound of its own."""
+
 ENGINES: dict[str, Engine] = {
     "continuous": Engine(),
     "reserved-slots": Engine(reserve=True),
-    "fixed-batches": Engine(slots=8, budget=2**31 - 1, chunk=2**31 - 1, reserve=True, whole=True),
+    "fixed-batches": Engine(slots=8, budget=UNBOUNDED, chunk=UNBOUNDED, reserve=True, whole=True),
     "prefill-first": Engine(budget=8192, chunk=8192, apart=True),
-    "token-batches": Engine(slots=2**31 - 1, budget=4096, chunk=4096, block_tokens=64, reserve=True),
+    "token-batches": Engine(slots=UNBOUNDED, budget=4096, chunk=4096, block_tokens=64, reserve=True),
 }
 """Name -> settings. *continuous*: paged KV, prompts in chunks beside decoding; *reserved-slots*: the same with KV
 reserved for whole requests; *fixed-batches*: a batch runs until all in it are done; *prefill-first*: whole prompts

@@ -88,9 +88,12 @@ class Autoscaler:
         return int(decide_role(decodes, self.par[group], prompts.prompt_tokens, prompts.stored, blocks, n, decoders))
 
     def _shrink(self, group: int, count: int) -> None:
-        """Rows with the fewest requests drain, of equals the last one."""
+        """Rows with the fewest requests drain, of equals the last one; not the last one to which rows that are to
+        follow it send their KV."""
         rows = self.fleet.of(group, UP)
         rows.sort(key=lambda row: (row.instance.outstanding, -row.index))
+        if self._changing_to(group):
+            rows = rows[:-1]
         for row in rows[:count]:
             self.fleet.drain(row)
 
@@ -157,8 +160,9 @@ class Autoscaler:
         return [row for row in rows if self.fleet.is_new(row) and not row.changes_role]
 
     def _changing_to(self, group: int) -> int:
-        """Rows that drain to take this role."""
-        others = self.fleet.of(group - self.models, DRAINING) if group >= self.models else []
+        """Rows that drain to take this role; none that wait for one to send KV to, where there is none."""
+        there = group >= self.models and self.fleet.of(group, UP, STARTING)
+        others = self.fleet.of(group - self.models, DRAINING) if there else []
         return sum(row.changes_role for row in others)
 
     def _room(self, group: int) -> int:

@@ -195,14 +195,14 @@ class Fleet:
         Parameters:
             row: up, or draining.
             requeue: whether what waits in its queue goes back to the router.
-            stays: whether KV that is not on its way from there stays.
+            stays: whether KV that is not on its way from there stays, and the queue goes back too.
         """
         if row.state == UP:
             self._become(row, DRAINING)
         row.changes_role = True
         if stays:
             row.instance.keep_kv()
-        if requeue:
+        if requeue or stays:  # that KV may take the blocks of a queue
             waiting = list(row.instance.queue)
             row.instance.queue.clear()
             self.router.meet_again(waiting, row.model)

@@ -54,7 +54,7 @@ class Helping:
         if not seconds < step.seconds:
             return
         if self.live[row.group] >= WHERE_WORTH:
-            waiting = ceil((row.instance.prompt_tokens + self._in_line(row.model)) / step.prompt_tokens)
+            waiting = ceil((row.instance.prompt_tokens + self._in_line(row)) / step.prompt_tokens)
             if not worth_helping(waiting, layers, total, step.seconds / total, hand_s, self.chains.left_s(chain)):
                 return
             if self.live[row.group] == WHERE_BROKEN and not self._would_break(row, chain, step.seconds):
@@ -63,10 +63,10 @@ class Helping:
         self.going[row] = Assist(self.clock.now, helper, row, iteration, layers)
         self.log.append(self.going[row])
 
-    def _in_line(self, model: int) -> int:
-        """Tokens of prompts that wait at the router."""
-        line = self.fleet.router.lines[model]
-        return sum(request.need - request.stored for request in line if request.prefilling)
+    def _in_line(self, row: Row) -> int:
+        """Tokens of prompts that wait at the router for rows like this one; for those that only decode none do."""
+        line = self.fleet.router.lines[row.model] if row.group == row.model else ()
+        return sum(request.need for request in line)
 
     def _would_break(self, row: Row, chain: Chain, alone_s: float) -> bool:
         """Whether the promise would be broken if prompts of a row waited for the load."""

@@ -11,7 +11,7 @@ from workbench.figures.panels import stack
 
 IDLE = "rgba(128,128,128,.35)"
 FEW = 5
-"""Servers up to which slots stand in the bars, and servers of a chain in the legend."""
+"""Servers up to which those of a chain stand in the legend."""
 
 
 def example(outcome: Outcome, panel: str | None = None) -> Canvas:
@@ -29,12 +29,11 @@ def _composed(outcome: Outcome, title: str, panel: str | None) -> Canvas:
     servers, chains, links = (outcome.tables[name] for name in ("servers", "chains", "links"))
     few = len(servers) <= FEW
     slots = dict(servers.select("server", pl.format("{} slots, {} left", "slots", "slots_left")).rows())
-    label = {name: name if few else f"{name} ({text})" for name, text in slots.items()}
+    label = {name: f"{name} ({text})" for name, text in slots.items()}
 
     def blocks(made: Canvas, row: int) -> None:
         for group in sorted(set(servers["chain"].to_list())):
             part = servers.filter(pl.col("chain") == group)
-            look = {"text": [slots[name] for name in part["server"]]} if few else {}
             made.add(
                 {
                     "type": "bar",
@@ -44,9 +43,6 @@ def _composed(outcome: Outcome, title: str, panel: str | None) -> Canvas:
                     "base": [first - 0.5 for first in part["first_block"].to_list()],
                     "name": "in no disjoint chain" if group < 0 else f"disjoint chain {group + 1}",
                     "marker": {"color": IDLE if group < 0 else COLOURS[group % len(COLOURS)]},
-                    "textposition": "inside",
-                    "insidetextanchor": "start",
-                    **look,
                 },
                 row=row,
             )
@@ -67,7 +63,7 @@ def _composed(outcome: Outcome, title: str, panel: str | None) -> Canvas:
             )
         last = max(1, (servers["first_block"] + servers["blocks"]).max())
         made.x(row, title="block", range=[0.4, last - 0.4], **({"dtick": 1} if last <= 12 else {}))
-        made.y(row, title="server" if few else "", autorange="reversed", type="category",
+        made.y(row, autorange="reversed", type="category",
                categoryorder="array", categoryarray=list(label.values()))  # fmt: skip
 
     def seconds(made: Canvas, row: int) -> None:

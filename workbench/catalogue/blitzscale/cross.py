@@ -47,11 +47,15 @@ def _say(tables: Mapping[str, pl.DataFrame], parameters: Mapping[str, Any]) -> s
     for what in (TTFT, TBT):
         best, worst = (mean.sort(what, descending=down).row(0, named=True) for down in (True, False))
         parts.append(
-            f"{what} is shorter by {best[what]:.0%} at best ({best['model']}, {best['trace']}, cluster "
-            f"{best['cluster']}) and by {worst[what]:.0%} at worst ({worst['model']}, {worst['trace']}, cluster "
+            f"{what} is {_changed(best[what])} at best ({best['model']}, {best['trace']}, cluster "
+            f"{best['cluster']}) and {_changed(worst[what])} at worst ({worst['model']}, {worst['trace']}, cluster "
             f"{worst['cluster']})"
         )
     return f"Of {mean.height} combinations, {parameters['statistic']} of {', that of '.join(parts)}."
+
+
+def _changed(less: float) -> str:
+    return f"shorter by {less:.0%}" if less >= 0 else f"longer by {-less:.0%}"
 
 
 @experiment(

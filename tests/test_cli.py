@@ -1,5 +1,9 @@
 """The command line: exit codes, one sentence on stderr, and what it writes."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from workbench.catalogue import reporting, spec
@@ -91,6 +95,24 @@ def test_trace_commands(capsys, tmp_path):
     assert code == 0
     code, out, _ = run(capsys, "trace", "info", tmp_path / "burst.csv")
     assert "498 requests" in out
+
+
+def test_doctor_says_that_the_data_folder_is_none(capsys, home, monkeypatch, tmp_path):
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "nowhere"))
+    assert f"WORKBENCH_DATA names {tmp_path / 'nowhere'}, which is no folder\n" in run(capsys, "doctor")[1]
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    assert "which is no folder" not in run(capsys, "doctor")[1]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_a_terminal_without_greek_letters_shows_the_rest(encoding):
+    """The names of a few experiments have some; the first line is the same everywhere."""
+    command = [sys.executable, "-c", "import sys; from workbench.cli import main; sys.exit(main(['list']))"]
+    done = subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, "PYTHONIOENCODING": encoding})
+    assert (done.returncode, done.stderr) == (0, b"")
+    lines = done.stdout.decode(encoding).splitlines()
+    assert len(lines) > 100
+    assert any("\N{GREEK SMALL LETTER ALPHA}" in line for line in lines) == (encoding == "utf-8")
 
 
 def test_doctor_says_what_is_there(capsys, home):

@@ -76,6 +76,10 @@ def test_no_module_outgrows_400_lines_and_the_median_is_small():
         (r"\bpickle\b|\bmarshal\b|\bshelve\b", "data never carries code"),
         (r"(?<![\w.])eval\(|(?<![\w.])exec\(", "data never carries code"),
         (r"np\.random\.(seed|rand|randint|normal|choice)\(|random\.seed\(", "randomness belongs to a run"),
+        (
+            r"(?m)\.read_text\(\)|\.write_text\((?!.*encoding=).*\)$",
+            "without encoding= other systems read other letters",
+        ),
         (r"yaml\.load\b|torch\.load\b", "data never carries code"),
         (r"fastmath=True|parallel=True", "NaN carries meaning, and widgets call kernels from threads"),
     ],

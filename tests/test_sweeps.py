@@ -127,7 +127,7 @@ def test_a_failure_names_the_point_and_keeps_the_others(tmp_path):
     tasks = [Task("sweep_tasks:refuse", {"number": number}, f"number {number}") for number in (1, 2, 3)]
     with pytest.raises(UserError) as caught:
         run_tasks(tasks, folder=tmp_path, workers=1)
-    assert str(caught.value) == "number 3: numbers.csv, row 3: three is refused; take four."
+    assert str(caught.value) == "number 3: numbers.csv, data row 3: three is refused; take four."
     assert len(list(tmp_path.rglob("*.parquet"))) == 2
 
 

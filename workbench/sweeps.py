@@ -325,7 +325,7 @@ def _write(place: Path, parts: Mapping[str, bytes]) -> None:
             for name, data in parts.items():
                 (beside / f"{name}.parquet").write_bytes(data)
             sums = {name: hashlib.sha256(parts[name]).hexdigest() for name in sorted(parts)}
-            (beside / MANIFEST).write_text(json.dumps(sums))
+            (beside / MANIFEST).write_text(json.dumps(sums), encoding="utf-8")
             beside.chmod(0o755)
             try:
                 beside.rename(place)
@@ -351,7 +351,7 @@ def _is_whole(place: Path) -> bool:
 
 def _manifest(place: Path) -> dict[str, str]:
     """The hash of each table's file."""
-    sums = json.loads((place / MANIFEST).read_text())
+    sums = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
     if not isinstance(sums, dict):
         raise ValueError(MANIFEST)
     return sums

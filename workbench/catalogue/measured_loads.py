@@ -53,7 +53,7 @@ def _read(folder: Path) -> pl.DataFrame:
 
 def _seconds(path: Path) -> list[float]:
     try:
-        return [float(run["loading_time"]) for run in json.loads(path.read_text())]
+        return [float(run["loading_time"]) for run in json.loads(path.read_text(encoding="utf-8"))]
     except FileNotFoundError:
         raise InputError("no such file", "check the folder that WORKBENCH_DATA names", file=path) from None
     except (ValueError, KeyError, TypeError):

@@ -51,7 +51,7 @@ def _file(ending: str) -> Path:
 @functools.cache
 def _requests(path: Path) -> pl.DataFrame:
     try:
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         columns = {field: [float(row[field]) for row in rows] for field in FIELDS}
     except (ValueError, KeyError, TypeError):
         raise InputError("holds no requests", "fetch the measurements again", file=path) from None

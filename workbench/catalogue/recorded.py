@@ -67,7 +67,7 @@ def recording(spec: Spec, parameters: Mapping[str, Any]) -> Recording | None:
     file = recorded_file(spec.id)
     if not file.is_file():
         return None
-    document = json.loads(file.read_text())
+    document = json.loads(file.read_text(encoding="utf-8"))
     asked = json.loads(json.dumps({name: plain(value) for name, value in parameters.items()}))
     if document["parameters"] != asked:
         return None

@@ -38,7 +38,7 @@ def save(outcome: Outcome, path: str | Path) -> Path:
             if isinstance(value, Record)
         }
         (beside / "result.json").write_text(
-            json.dumps({"format": FORMAT, "tables": list(outcome.tables), **facts}, indent=1)
+            json.dumps({"format": FORMAT, "tables": list(outcome.tables), **facts}, indent=1), encoding="utf-8"
         )
     return path
 
@@ -60,7 +60,7 @@ def load(path: str | Path) -> Outcome:
             )
         raise InputError("no saved result here", "give the folder that result.save() wrote", file=path)
     try:
-        facts = json.loads(facts_file.read_text())
+        facts = json.loads(facts_file.read_text(encoding="utf-8"))
         if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
             raise InputError("not a saved result of this format", f"save it again ({FORMAT})", file=facts_file)
         names, _ = facts.pop("tables", []), facts.pop("profiles", {})

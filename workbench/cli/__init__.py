@@ -16,6 +16,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(options, "run"):
         parser.print_help()
         return 0
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that has no α shows another sign
+            stream.reconfigure(errors="replace")
     with heard():
         return _run(options)
 
@@ -23,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     try:
         options.run(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except WorkbenchError as error:
         print(f"workbench: {error}", file=sys.stderr)
         return error.exit_code

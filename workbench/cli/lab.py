@@ -64,7 +64,7 @@ def copy_notebooks(source: Path, target: Path) -> Path:
 
 def _noted(manifest: Path) -> dict[str, str]:
     try:
-        noted = json.loads(manifest.read_text())
+        noted = json.loads(manifest.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return noted if isinstance(noted, dict) else {}

@@ -2,7 +2,9 @@
 
 import argparse
 import importlib.util
+import os
 import platform
+from pathlib import Path
 
 from workbench.cli.places import require_writable
 from workbench.errors import UserError, WorkbenchError, install_command
@@ -146,6 +148,9 @@ def _doctor(_: argparse.Namespace) -> None:
         else:
             print(f"  {name:12} {version(name)} ({purpose})")
     print(f"  {'Chrome':12} {_chrome()}")
+    given = os.environ.get("WORKBENCH_DATA")
+    if given and not Path(given).expanduser().is_dir():
+        print(f"WORKBENCH_DATA names {given}, which is no folder")
     held = [str(folder) for folder in trace_folders() if folder.is_dir()]
     print(f"traces: {', '.join(held) or 'none; `workbench data list` shows how to get them'}")
     folder = measured_folder()

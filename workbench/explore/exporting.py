@@ -124,7 +124,7 @@ def _page(
     content["shared"] = [json.loads(text) for text in shared]
     settings = ", ".join(f"{name} = {name_of(value)}" for name, value in fixed.items())
     return (
-        Template((files("workbench.explore") / "offline.html").read_text())
+        Template((files("workbench.explore") / "offline.html").read_text(encoding="utf-8"))
         .substitute(
             title=escape(entry.title),
             question=escape(entry.question),

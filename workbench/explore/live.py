@@ -83,7 +83,7 @@ class _Whole(go.FigureWidget):
     Plotly's own says that it is there while still empty and sends its content after.
     """
 
-    _esm = (files("workbench.explore") / "figure.js").read_text()
+    _esm = (files("workbench.explore") / "figure.js").read_text(encoding="utf-8")
     _library, _own_id = Unicode().tag(sync=True), Unicode().tag(sync=True)
     _plotly_version = Unicode(get_plotlyjs_version()).tag(sync=True)
     _whole = False

@@ -70,7 +70,7 @@ def write_run(
         (beside / "asked.parquet").write_bytes(parquet(run.served.asked))
         held = {name: pl.Series([array.reshape(-1)]) for name, array in arrays.items()}
         (beside / "arrays.parquet").write_bytes(parquet(pl.DataFrame(held)))
-        (beside / FACTS).write_text(json.dumps({"format": form, **told}, indent=1))
+        (beside / FACTS).write_text(json.dumps({"format": form, **told}, indent=1), encoding="utf-8")
     return path
 
 
@@ -87,7 +87,7 @@ def load_run(path: str | Path) -> Run | PooledRun:
     """
     path = Path(path)
     try:
-        facts = json.loads((path / FACTS).read_text())
+        facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
         from workbench.operating.pool_saving import POOL_FORMAT, load_pooled
 
         if (written := facts.pop("format", None)) == POOL_FORMAT:

@@ -89,7 +89,9 @@ def _specs(paper: str) -> list[Spec]:
     if paper == "all":
         return specs
     if paper not in papers:
-        raise UnknownName("paper", paper, [*papers, "all"])
+        one = any(entry.id == paper for entry in specs)
+        hint = f"`workbench run {paper}` runs that one experiment." if one else ""
+        raise UnknownName("paper", paper, [*papers, "all"], hint)
     return [entry for entry in specs if entry.paper == paper]
 
 

@@ -83,6 +83,16 @@ def test_one_without_blocks_is_taken_all_the_same_and_keeps_others_out(run):
     same(out.first_token_s, [1, 4, 4.5])
 
 
+@RUNS
+def test_one_with_blocks_begins_a_batch_before_one_without(run):
+    """KV takes two of the first one's three blocks until 3 s, when a prompt of two comes at 1.5 s."""
+    requests = [asked(0, 8, 3), asked(1.5, 8, 1)]
+    places = [prefill(batch=100, blocks=3), prefill(batch=100), place(role=DECODE)]
+    out = run(migrating(requests, places, route=FIRST_FREE))
+    same(out.prefill, [0, 1])
+    same(out.first_token_s, [1, 2.5])
+
+
 def test_only_those_that_prefill_take_batches():
     with pytest.raises(InputError, match="give 0 to all but those that only prefill"):
         checked(migrating([asked(0, 4, 1)], [place(role=COLOCATED, batch=4)]))

@@ -63,15 +63,23 @@ def wait_at_router(state, router, m, r):
 
 @inner_kernel
 def candidates(state, router, m, r):
-    """Fill the scratch arrays with the instances that can take a request now; how many there are."""
+    """Fill the scratch arrays with the instances that can take a request now; how many there are.
+
+    Those that would begin a batch without blocks for it are left out where there are others.
+    """
     tokens = state.requests[r, PROMPT] + state.requests[r, OUTPUT]
-    first, count = router.lines[m, BEGIN], 0
+    first, count, ready = router.lines[m, BEGIN], 0, False
     for place in range(router.lines[m, BEHIND] - first):
         one = state.instances[router.members[first + place]]
         takes = one[UP] > 0 and one[OUTSTANDING] < one[LIMIT] and tokens <= one[ROOM]
         if one[BATCH] > 0:
             takes = takes and joins_batch(state.requests, one, r)
         if takes and (has_room(state.requests, one, r) if one[ROLE] == DECODES else one[UP] == IS_UP):
+            lacks = one[BATCH] > 0 and one[QUEUED] == 0 and blocks_to_admit(state.requests, one, r) > one[FREE]
+            if lacks and ready:
+                continue
+            if not (lacks or ready):
+                count, ready = 0, True
             router.offer[0, count] = place
             router.offer[1, count] = one[OUTSTANDING]
             router.offer[2, count] = one[TOKENS]

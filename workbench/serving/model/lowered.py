@@ -69,7 +69,8 @@ class Instances(NamedTuple):
         role: int64[N], `COLOCATED`, `PREFILL` or `DECODE`.
         batch: int64[N], 0, or of one that computes prompts only, which then takes requests only when it is free, that
             is while it runs none: most prompt tokens that it takes at a time, all of them within its free blocks; one
-            request at least, whatever it has. Where blocks for the first are not free, nobody joins it until it runs.
+            request at least, whatever it has. Where blocks for the first are free on none of those that could begin
+            with it, one takes it all the same, and nobody joins it there until it runs.
         form: float64[N, 2, 5], coefficients of the step time: the larger of two rows, each a constant and the parts
             per prompt token, per difference of squares of stored prompt tokens, per stored token of decoding requests,
             and per request.

@@ -129,6 +129,10 @@ class Instance:
         """Whether the router may give a request to this instance now."""
         return self.up and self.outstanding < self.limit and self.fits(request)
 
+    def lacks_blocks(self, request: Request) -> bool:
+        """Whether a request would begin a batch here, for which KV on its way takes the blocks."""
+        return False
+
     def give(self, request: Request) -> None:
         """A request joins the queue; an idle instance wakes up."""
         request.instance = self.index

@@ -48,6 +48,9 @@ class Prefiller(Instance):
         tokens, blocks = sum(one.need for one in together), sum(map(self._newcomer_blocks, together))
         return not self.sealed and tokens <= self.batch and blocks <= self.blocks.free
 
+    def lacks_blocks(self, request: Request) -> bool:
+        return bool(self.batch) and not self.queue and self._newcomer_blocks(request) > self.blocks.free
+
     def give(self, request: Request) -> None:
         self.sealed = self.sealed and bool(self.queue)
         super().give(request)

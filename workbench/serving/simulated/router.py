@@ -97,7 +97,8 @@ class Router:
             if not free:
                 return
             request = line.popleft()
-            self._choose(request, line, free).give(request)
+            ready = [number for number in free if not line.places[number].lacks_blocks(request)]
+            self._choose(request, line, ready or free).give(request)
 
     def hand_on(self, model: int) -> None:
         """Send from the head of a model's decode line while an instance takes it."""

@@ -26,6 +26,12 @@ REFUSED = {
     # name: (file name, content, options, what the sentence must hold)
     "empty": ("a.csv", "", {}, ["empty"]),
     "blank": ("a.csv", "\n \n\n", {}, ["empty"]),
+    "quotation mark left open in the header": (
+        "a.csv",
+        '"' + HEADER + "1,2,3\n" * 500 + '1,"2",3\n4,5,6\n',
+        {},
+        ["no column holds arrival_s; the columns are arrival_s,prompt_tokens,output_tokens..."],
+    ),
     "header only": ("a.csv", HEADER, {}, ["a header and no rows"]),
     "header only, no newline": ("a.csv", HEADER.strip(), {}, ["a header and no rows"]),
     "no header": ("a.csv", "0.5,10,1\n1.5,20,2\n", {}, ["not a header", "column names"]),

@@ -58,12 +58,11 @@ def _mapping(head: Head, given: dict[str, str]) -> dict[str, str]:
     wanted = {ours: ours for ours in COLUMNS if ours in head.columns} | given
     for ours, theirs in wanted.items():
         if theirs not in head.columns:
-            known = ", ".join(head.columns)
-            raise InputError(f"there is no column {theirs!r} for {ours}", f"choose from {known}", file=head.label)
+            raise InputError(f"there is no column {theirs!r} for {ours}", f"choose from {head.shown}", file=head.label)
     for ours in NEEDED:
         if ours not in wanted:
             remedy = f"name it with columns={{{ours!r}: ...}} or --column {ours}=...; the file has"
-            raise InputError(f"there is no column {ours}", f"{remedy} {', '.join(head.columns)}", file=head.label)
+            raise InputError(f"there is no column {ours}", f"{remedy} {head.shown}", file=head.label)
     return wanted
 
 

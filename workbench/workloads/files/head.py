@@ -46,6 +46,12 @@ class Head(Record):
         """Whether all these columns are there."""
         return set(names) <= set(self.columns)
 
+    @property
+    def shown(self) -> str:
+        """The columns in a sentence: on one line, the first twelve, long names cut (a quotation mark may be open)."""
+        short = (" ".join(name.split()) for name in self.columns[:12])
+        return ", ".join(name if len(name) <= 40 else f"{name[:37]}..." for name in short)
+
 
 def head_of(text: FileFacts, label: str, limits: Limits) -> Head:
     """Look at the first lines of a file.

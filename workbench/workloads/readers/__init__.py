@@ -51,9 +51,7 @@ def recognised(head: Head, options: ReadOptions) -> Format:
         if chosen is None:
             raise UnknownName("trace format", options.format, [entry.name for entry in FORMATS])
         if not chosen.matches(head):
-            raise UserError(
-                f"{head.label} does not have the columns of format {chosen.name}: {', '.join(head.columns)}."
-            )
+            raise UserError(f"{head.label} does not have the columns of format {chosen.name}: {head.shown}.")
     elif options.columns or options.unit:
         chosen = GENERIC
     else:

@@ -74,9 +74,8 @@ def _found(head: Head, options: ReadOptions) -> dict[str, str]:
     given = options.columns or {}
     for target, column in given.items():
         if column not in head.columns:
-            shown = ", ".join(head.columns[:12])
             raise InputError(
-                f"columns= asks for it as {target}", f"the file has {shown}", file=head.label, field=column
+                f"columns= asks for it as {target}", f"the file has {head.shown}", file=head.label, field=column
             )
     left = [name for name in head.columns if name not in given.values()]
     plain = {name_and_unit(name)[0]: name for name in reversed(left)}
@@ -93,7 +92,7 @@ def _mapping(head: Head, options: ReadOptions) -> Mapping:
     for target in _REQUIRED:
         if target not in columns:
             raise InputError(
-                f"no column holds {target}; the columns are {', '.join(head.columns[:12])}",
+                f"no column holds {target}; the columns are {head.shown}",
                 f'name it with columns={{"{target}": ...}}',
                 file=head.label,
                 field=target,

@@ -7,7 +7,10 @@ from workbench.catalogue import running, spec
 from workbench.explore.explorer import Explorer
 from workbench.figures import sketch
 
-DRAWN = {"aegaeon/fig13": "curve", "blendserve/fig7": "throughput"}
+DRAWN = {
+    "aegaeon/fig13": "curve", "blendserve/fig7": "throughput", "blendserve/fig13": "cells",
+    "blendserve/hardware": "hardware", "blendserve/orders": "orders", "blendserve/dfs-share": "shares",
+}  # fmt: skip
 
 
 def parts_of(id, **given):
@@ -25,7 +28,7 @@ def at_once(monkeypatch):
 
 @pytest.mark.parametrize("id", DRAWN)
 def test_each_part_holds_the_first_rows_of_the_whole_and_can_be_drawn(id):
-    smaller = {"requests": "40,000"} if id == "blendserve/fig7" else {}
+    smaller = {"requests": "20,000"} if id.startswith("blendserve/") else {}
     parts, whole = parts_of(id, **smaller)
     name, heights = DRAWN[id], []
     for part in parts:
@@ -37,7 +40,7 @@ def test_each_part_holds_the_first_rows_of_the_whole_and_can_be_drawn(id):
     for panel in spec.find(id).panels:
         sketch(parts[0], panel)
     assert heights == sorted(set(heights))
-    assert len(heights) >= 8
+    assert len(heights) >= 4
     assert heights[-1] == len(whole.tables[name])
     assert whole.sentence
 

@@ -18,6 +18,7 @@ def heat(outcome: Outcome, _: str | None = None) -> Canvas:
     cells = table.filter(pl.col("backend") == table["backend"][0])
     table = cells.group_by("density", "sharing").agg(pl.mean("gain"))
     densities, sharings = sorted(table["density"].unique()), sorted(table["sharing"].unique())
+    lacking = set(cells.filter(pl.col("gain").is_null()).select("density", "sharing").iter_rows())
     ours = {(row["density"], row["sharing"]): row["gain"] for row in table.iter_rows(named=True)}
     series = dict(cells.select("density", "series").unique().iter_rows())
     published = {(row["series"], row["x"]): row["value"] for row in outcome.published.iter_rows(named=True)}
@@ -26,7 +27,8 @@ def heat(outcome: Outcome, _: str | None = None) -> Canvas:
     def text(density: float, ratio: float) -> str:
         theirs = published.get((series[density], f"{ratio:g}"))
         mine = ours.get((density, ratio))
-        return ("no mix" if mine is None else f"{mine:.2f}") + (f"<br>◇ {theirs:.2f}" if theirs is not None else "")
+        told = "no mix" if (density, ratio) in lacking else ""
+        return (told if mine is None else f"{mine:.2f}") + (f"<br>◇ {theirs:.2f}" if theirs is not None else "")
 
     made = figure(
         f"{BLEND} over {NF_DFS} (◇ published)", "sharing ratio", "density", height=max(400, 130 + 42 * len(densities))

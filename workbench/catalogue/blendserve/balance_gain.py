@@ -65,6 +65,7 @@ def balance_gain(
         blend, random = (served(setup, system, scan=scan, retain=retain) for system in (BLEND, NF_BALANCE))
         gain = blend.throughput(pool, engine) / random.throughput(pool, engine)
         rows.append({"trace": trace, "gain": gain, "sharing": random.sharing(pool), "largest": made(setup).sharing})
+        context.so_far({"gain": pl.DataFrame(rows)})
     table = pl.DataFrame(rows)
     known = [("BlendServe over NanoFlow-Balance", row["trace"], row["gain"], "1") for row in rows]
     known.append(("BlendServe over NanoFlow-Balance, mean", "Trace#1 and Trace#2", table["gain"][:2].mean(), "1"))

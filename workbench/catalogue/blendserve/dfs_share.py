@@ -95,6 +95,7 @@ def dfs_share(
         else:
             seconds = pool.tokens / served(setup, NF_DFS).throughput(pool, engine)
         rows.append({"trace": trace, "share": best / seconds, "seconds": seconds, "optimum_s": best})
+        context.so_far({"shares": pl.DataFrame(rows), **({"phases": pl.DataFrame(parts)} if parts else {})})
     table = pl.DataFrame(rows)
     known = [(SERIES, trace, share, "1") for trace, share in table.select("trace", "share").iter_rows()]
     known += [(SERIES, PLACE, table["share"].mean(), "1")]

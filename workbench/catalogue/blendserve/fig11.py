@@ -15,7 +15,6 @@ from workbench.catalogue.blendserve.heat import (
     grid_headline,
     is_whole,
     say,
-    with_series,
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
 from workbench.catalogue.context import Context
@@ -68,9 +67,7 @@ def fig11(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """A cell is a mix of its own; its gain is the ratio of throughputs."""
-    table = with_series(
-        cells(context, "burstgpt-like", model, accelerator, densities, sharings, requests, scan, overlap), SERIES
-    )
+    table = cells(context, "burstgpt-like", model, accelerator, densities, sharings, requests, scan, overlap, SERIES)
     gain = table["gain"]
     spread = table.group_by("density").agg(pl.col("gain").max() - pl.col("gain").min())["gain"].max()
     rows = table.group_by("density").agg(pl.mean("gain")).sort("density")

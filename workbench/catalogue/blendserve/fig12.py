@@ -84,6 +84,7 @@ def fig12(
                 {"model": model, "trace": trace, NF_DFS: down, BLEND: blend, OPTIMAL: best, "gain": blend / down,
                  "share": blend / best, "videos": made(setup).mix.counts["OpenVid"]}
             )  # fmt: skip
+            context.so_far({"throughput": _throughput(pl.DataFrame(rows))})
     table = pl.DataFrame(rows)
     gain = table["gain"]
     known = [
@@ -94,7 +95,10 @@ def fig12(
     if len(table) == len(MODELS) * len(TRACES):
         known.append((f"{GAIN}, each of the 16 cells [acceptance]", "", gain.min(), "1"))
     known += [(f"{GAIN}, {row['model']}", row["trace"], row["gain"], "1") for row in rows]
-    rate = table.unpivot(
+    return {"gain": table.drop(NF_DFS, BLEND, OPTIMAL), "throughput": _throughput(table), "headline": headline(known)}
+
+
+def _throughput(table: pl.DataFrame) -> pl.DataFrame:
+    return table.unpivot(
         [NF_DFS, BLEND, OPTIMAL], index=["model", "trace"], variable_name="system", value_name="tokens_per_s"
     )
-    return {"gain": table.drop(NF_DFS, BLEND, OPTIMAL), "throughput": rate, "headline": headline(known)}

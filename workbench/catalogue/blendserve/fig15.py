@@ -10,7 +10,6 @@ from workbench.catalogue.blendserve.heat import (
     row_series,
     rows_headline,
     say,
-    with_series,
 )
 from workbench.catalogue.blendserve.parameters import FEEDBACK, MEASURED, On, Overlap, Requests, Scan, Served
 from workbench.catalogue.context import Context
@@ -46,7 +45,5 @@ def fig15(
     overlap: Overlap = MEASURED,
 ) -> dict[str, pl.DataFrame]:
     """A cell is a mix of its own; its gain is the ratio of throughputs."""
-    table = with_series(
-        cells(context, "wildchat-like", model, accelerator, densities, sharings, requests, scan, overlap), SERIES
-    )
+    table = cells(context, "wildchat-like", model, accelerator, densities, sharings, requests, scan, overlap, SERIES)
     return {"cells": table, "headline": rows_headline(table, SERIES, "WildChat", SHARINGS)}

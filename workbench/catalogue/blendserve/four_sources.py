@@ -91,5 +91,6 @@ def four_sources(
         if lacking := table["impossible"].filter(table["impossible"] != "").to_list():
             raise UserError(lacking[0])  # means of unequal cells say nothing
         rows.append({"source": source, "gain": table["gain"].mean(), "printed": printed(source)})
+        context.so_far({"means": pl.DataFrame(rows)})
     known = [(_series(row["source"]), "", row["gain"], "1") for row in rows]
     return {"means": pl.DataFrame(rows), "headline": headline(known)}

@@ -90,6 +90,7 @@ def hardware(
                  "gain": value / rate[NF_DFS], "density": made(setup).mix.density}
                 for system, value in rate.items()
             ]  # fmt: skip
+            context.so_far({"hardware": pl.DataFrame(rows)})
     known = [
         (f"throughput, {row['system']}, {row['jobs']}", row["accelerator"], row["tokens_per_s"], "tokens/s")
         for row in rows

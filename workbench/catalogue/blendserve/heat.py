@@ -89,11 +89,12 @@ def sampled(values: Sequence[float], count: int) -> tuple[float, ...]:
 
 def cells(
     context: Context, main: str, model: str, accelerator: str, densities: Sequence[float], sharings: Sequence[float],
-    requests: str, scan: str, overlap: str,
+    requests: str, scan: str, overlap: str, series: Mapping[float, str] | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Gain and share of the practical optimum at every point; in quick mode at two densities and two ratios.
 
-    Where no mix has a density and a ratio, `impossible` says why, and the numbers are null.
+    Where no mix has a density and a ratio, `impossible` says why, and the numbers are null. A map has the published
+    `series` of its rows too, and is drawn cell by cell.
 
     Raises:
         NoSuchMix: there is none at any point.
@@ -121,10 +122,12 @@ def cells(
                 {"density": density, "sharing": ratio, "gain": blend / down, "share": blend / best,
                  "tokens_per_s": blend, "dfs_tokens_per_s": down, "impossible": ""}
             )  # fmt: skip
+            if series is not None:
+                context.so_far({"cells": with_series(pl.DataFrame(rows, schema=COLUMNS), series)})
     table = pl.DataFrame(rows, schema=COLUMNS)
     if refused is not None and possible(table).is_empty():
         raise refused
-    return table
+    return table if series is None else with_series(table, series)
 
 
 def possible(table: pl.DataFrame) -> pl.DataFrame:

@@ -82,5 +82,6 @@ def orders(
             rows.append(
                 {"trace": trace, "system": name, "share": run.throughput(pool, engine) / best, "kept": kept}
             )  # fmt: skip
+            context.so_far({"orders": pl.DataFrame(rows)})
     known = [(f"share of the practical optimum, {row['system']}", row["trace"], row["share"], "1") for row in rows]
     return {"orders": pl.DataFrame(rows), "headline": headline(known)}

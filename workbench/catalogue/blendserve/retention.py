@@ -113,5 +113,6 @@ def retention(
                 {"sharing": ratio, "system": name, "tokens_per_s": rate, "share": rate / best,
                  "kept": run.sharing(pool) / made(setup).sharing}
             )  # fmt: skip
+            context.so_far({"retention": pl.DataFrame(rows)})
     known = [(f"{row['system']}, x = sharing ratio", row["sharing"], row["tokens_per_s"], "tokens/s") for row in rows]
     return {"retention": pl.DataFrame(rows), "headline": headline(known)}

@@ -118,9 +118,9 @@ def fig17(
 
     Every run begins at a random request of the trace, with the fewest instances; all systems see the same window. The
     host cache of ServerlessLLM keeps weights for 300 s (the paper's text) and for 30 s (its artifact). KV that stays on
-    instances that turn to decode, as `decode` may say, was tried for TBT of AzureCode and is no reason for the gap: at
-    the load by prompts BlitzScale's P99 gets longer by it, not shorter. Prompts wait in one queue for whoever is free
-    and are computed in batches of up to 4,096 tokens, as in the artifact; `waits` gives them away as they come instead.
+    instances that turn to decode, as `decode` may say, hardly moves TBT of AzureCode, and that of all systems alike: it
+    is no reason for the gap. Prompts wait in one queue for whoever is free and are computed in batches of up to 4,096
+    tokens, as in the artifact; `waits` gives them away as they come instead.
     """
     tables = told(swept(context, workloads, SYSTEMS, load, largest_by, window_s, decode=decode, waits=waits))
     known = []

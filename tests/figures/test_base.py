@@ -30,6 +30,9 @@ def test_published_values_are_open_diamonds_with_their_source(outcome):
     grey = outcome.model_copy(update={"comparable": False})
     (trace,) = published_marks(grey, Palette(), series={"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"})
     assert trace["marker"]["color"] == GREY
+    known = {"raw NCCL broadcast, 13B, x = ranks": "ring broadcast"}
+    (trace,) = published_marks(outcome, Palette(), series=known, on_bars=True)
+    assert trace["marker"]["color"] == trace["marker"]["line"]["color"] == GREY
 
 
 def test_settle_grows_with_the_legend():

@@ -166,13 +166,15 @@ def curve(table: pl.DataFrame, x: str, y: str, series: str, palette: Palette, *,
 
 
 def published_marks(
-    outcome: Outcome, palette: Palette, *, series: Mapping[str, str] | None = None, x: Mapping[str, Any] | None = None
-) -> list[Trace]:
+    outcome: Outcome, palette: Palette, *, series: Mapping[str, str] | None = None, x: Mapping[str, Any] | None = None,
+    on_bars: bool = False,
+) -> list[Trace]:  # fmt: skip
     """Published points, and the reader's own, as open diamonds with their bands; hovering shows kind and source.
 
     Parameters:
         series: published series -> the series whose colour it takes; others are left out, but for the reader's own.
         x: published x text -> place on the axis, where the two differ.
+        on_bars: they lie on bars of the colours that they would take, and are grey.
     """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     series = series or {}
@@ -182,6 +184,7 @@ def published_marks(
     traces = []
     for (name, kind), rows in groups.items():
         colour = palette.colour(series.get(name, name)) if outcome.comparable or kind == "user" else GREY
+        colour = GREY if on_bars else colour
         centres = [_centre(row) for row in rows]
         mark = {"symbol": "diamond-open", "size": 12, "color": colour, "line": {"width": 2, "color": colour}}
         trace = scatter(

@@ -225,7 +225,7 @@ def balance_gain(outcome: Outcome, _: str | None = None) -> Canvas:
         )
     )  # fmt: skip
     known = {"BlendServe over NanoFlow-Balance, mean": BLEND}
-    made.add(*published_marks(outcome, palette, series=known, x={"Trace#1 and Trace#2": "Trace#2"}))
+    made.add(*published_marks(outcome, palette, series=known, x={"Trace#1 and Trace#2": "Trace#2"}, on_bars=True))
     return made.y(rangemode="tozero")
 
 
@@ -243,6 +243,7 @@ def dfs_share(outcome: Outcome, _: str | None = None) -> Canvas:
                 bar(
                     part["trace"].to_list(), values, name=WORDS[str(backend)],
                     marker={"color": palette.colour(NF_DFS), "opacity": 0.8}, text=[f"{v:.1%}" for v in values],
+                    insidetextanchor="start", textfont={"color": "white"},
                 )
             )  # fmt: skip
         else:
@@ -250,7 +251,7 @@ def dfs_share(outcome: Outcome, _: str | None = None) -> Canvas:
             made.add(scatter(part["trace"].to_list(), values, mode="markers", marker=mark, name=WORDS[str(backend)]))
     places = {"Llama-3-8B, one A100": list(TRACES)[-1]}
     known = {"throughput of DFS order over the practical optimum": NF_DFS}
-    made.add(*published_marks(outcome, palette, series=known, x=places))
+    made.add(*published_marks(outcome, palette, series=known, x=places, on_bars=True))
     return made.y(range=[0, 1], tickformat=".0%")
 
 

@@ -1,5 +1,8 @@
 """BlendServe over many runs: heat maps of the gain, other models and accelerators, ablations."""
 
+import itertools
+
+import numpy as np
 import polars as pl
 
 from workbench.catalogue.blendserve import hardware as chips
@@ -152,22 +155,32 @@ def sampling(outcome: Outcome, panel: str | None = None) -> Canvas:
     return stack("How many samples are enough?", painters, panel)
 
 
+BESIDE = ("top center", "bottom center")
+"""Where the labels of both ways of splitting stand, whose points may lie on each other."""
+
+
 def splits(outcome: Outcome, _: str | None = None) -> Canvas:
     """Leaves split against the sharing that is kept, both forms, with the throughput they give."""
     table = first(outcome.tables["splits"])
     palette = Palette(["outlier", "budget"])
     made = figure("What splitting buys", "share of the sharing ratio kept", "share of the practical optimum")
-    for (way,), part in table.group_by("way", maintain_order=True):
+    for ((way,), part), beside in zip(table.group_by("way", maintain_order=True), BESIDE, strict=False):
         part = part.sort("sharing")
         made.add(
             scatter(
                 part["sharing"].to_list(), part["share"].to_list(), mode="lines+markers+text", name=str(way),
-                text=[f"{value:.2%} of leaves" for value in part["split"]], textposition="top left",
+                text=_leaves_once(part["sharing"].to_list(), part["split"].to_list()), textposition=beside,
                 textfont={"size": 10}, marker={"size": 9},
                 line={"color": palette.colour(str(way)), "dash": palette.dash(str(way)), "width": 2},
             )
         )  # fmt: skip
-    return made.x(tickformat=".0%", range=[-0.05, 1.1]).y(tickformat=".0%", range=[0, 1.1])
+    return made.x(tickformat=".0%", range=[-0.1, 1.15]).y(tickformat=".0%", range=[0, 1.1])
+
+
+def _leaves_once(places: list[float], shares: list[float]) -> list[str]:
+    """Shares of leaves in words, the last one alone where several points lie on each other."""
+    apart = [abs(place - after) > 0.02 for place, after in itertools.pairwise([*places, np.inf])]
+    return [f"{share:.2%} of leaves" if alone else "" for share, alone in zip(shares, apart, strict=True)]
 
 
 def tree_times(outcome: Outcome, _: str | None = None) -> Canvas:

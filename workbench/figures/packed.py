@@ -3,7 +3,7 @@
 import polars as pl
 
 from workbench.catalogue.outcome import Outcome
-from workbench.figures.base import WORDS, Palette, curve, log_axis, published_marks
+from workbench.figures.base import WORDS, Palette, curve, log_axis, pattern, published_marks
 from workbench.figures.canvas import Canvas, bar
 from workbench.figures.panels import Painter, stack
 
@@ -25,7 +25,7 @@ def packing(outcome: Outcome, _: str | None = None) -> Canvas:
                 "arrayminus": (part["middle"] - part["low"]).to_list(),
             }  # fmt: skip
             ways = [way.replace(", ", ",<br>").replace(" instead", "<br>instead") for way in part["way"]]
-            mark = {"color": palette.colour("off"), "opacity": 0.75}
+            mark = {"color": palette.colour("off"), "opacity": 0.75, "pattern": {"shape": pattern(str(backend))}}
             name = f"median, half of all turns ({WORDS[backend]})"
             made.add(bar(ways, part["middle"].to_list(), name=name, error_y=spread, marker=mark), row=row)
         made.y(row, title="time over that with all on", rangemode="tozero")

@@ -125,7 +125,7 @@ def shapes(outcome: Outcome, _: str | None = None) -> Canvas:
             hovertemplate="%{x}: %{y:,.0f} KiB<br>%{text}<extra></extra>",
         )
     )
-    for trace in published_marks(outcome, Palette(), series={"KV bytes per token": "KV"}):
+    for trace in published_marks(outcome, Palette(), series={"KV bytes per token": "KV"}, on_bars=True):
         made.add({**trace, "y": [value / 1024 for value in trace["y"]]})
     return log_axis(made, "y")
 

@@ -57,7 +57,11 @@ def test_run_writes_a_page_that_works_offline_and_tables(capsys, tmp_path):
         (["run", "lambdascale/fig5", "--out", "/dev/null/here"], "workbench: /dev/null is not a folder; give another"),
         (["list", "blizzard"], "workbench: There is no paper named 'blizzard'"),
         (["reproduce", "blizzard"], "workbench: There is no paper named 'blizzard'"),
-        (["reproduce", "lambdascale/fig5"], "`workbench run lambdascale/fig5` runs that one experiment."),
+        (
+            ["reproduce", "lambdascale/fig5"],
+            "workbench: There is no paper named 'lambdascale/fig5'; near names: lambdascale, "
+            "blitzscale. `workbench run lambdascale/fig5` runs that one experiment.",
+        ),
         (["trace", "info", "no.csv"], "workbench: "),
         (["trace", "convert", "azure-code-2023-like", "out.xyz"], "workbench: "),
         (["trace", "info", "azure-code-2023-like", "--column", "x"], "workbench: --column takes OURS=THEIRS"),

@@ -1,8 +1,7 @@
 """BlendServe over many runs: heat maps of the gain, other models and accelerators, ablations."""
 
-import itertools
+import math
 
-import numpy as np
 import polars as pl
 
 from workbench.catalogue.blendserve import hardware as chips
@@ -157,6 +156,8 @@ def sampling(outcome: Outcome, panel: str | None = None) -> Canvas:
 
 BESIDE = ("top center", "bottom center")
 """Where the labels of both ways of splitting stand, whose points may lie on each other."""
+SAME_PLACE = 0.02
+"""Of the axis, within which labels of a way would lie on each other."""
 
 
 def splits(outcome: Outcome, _: str | None = None) -> Canvas:
@@ -178,9 +179,20 @@ def splits(outcome: Outcome, _: str | None = None) -> Canvas:
 
 
 def _leaves_once(places: list[float], shares: list[float]) -> list[str]:
-    """Shares of leaves in words, the last one alone where several points lie on each other."""
-    apart = [abs(place - after) > 0.02 for place, after in itertools.pairwise([*places, np.inf])]
-    return [f"{share:.2%} of leaves" if alone else "" for share, alone in zip(shares, apart, strict=True)]
+    """Shares of leaves in words; of points that lie on each other the last one tells the least and the largest."""
+    texts, here = [], []
+    for place, after, share in zip(places, [*places[1:], math.inf], shares, strict=True):
+        here.append(f"{share:.2%}")
+        if after - place > SAME_PLACE:
+            texts.append(f"{' to '.join(dict.fromkeys([min(here, key=_number), max(here, key=_number)]))} of leaves")
+            here = []
+        else:
+            texts.append("")
+    return texts
+
+
+def _number(text: str) -> float:
+    return float(text.rstrip("%"))
 
 
 def tree_times(outcome: Outcome, _: str | None = None) -> Canvas:

@@ -182,17 +182,14 @@ def _leaves_once(places: list[float], shares: list[float]) -> list[str]:
     """Shares of leaves in words; of points that lie on each other the last one tells the least and the largest."""
     texts, here = [], []
     for place, after, share in zip(places, [*places[1:], math.inf], shares, strict=True):
-        here.append(f"{share:.2%}")
+        here.append(share)
         if after - place > SAME_PLACE:
-            texts.append(f"{' to '.join(dict.fromkeys([min(here, key=_number), max(here, key=_number)]))} of leaves")
+            ends = dict.fromkeys(f"{end:.2%}" for end in (min(here), max(here)))
+            texts.append(f"{' to '.join(ends)} of leaves")
             here = []
         else:
             texts.append("")
     return texts
-
-
-def _number(text: str) -> float:
-    return float(text.rstrip("%"))
 
 
 def tree_times(outcome: Outcome, _: str | None = None) -> Canvas:
